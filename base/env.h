@@ -1,0 +1,21 @@
+/* env.h - the only door to the outside world: file system, clock, random numbers, log.
+ * main fills it with the real ones; a test with doubles. Passed down, never global. */
+#ifndef VARVE_BASE_ENV_H
+#define VARVE_BASE_ENV_H
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/rng.h"
+
+struct env {
+    struct fs *fs;
+    struct clock *clock;
+    struct log *log;
+    uint64_t seed; /* who needs random numbers seeds its own rng from this (0: from the OS) and its name */
+};
+/* A generator of its own for `purpose` ("job-id", "sink-uuid"): seeded by env->seed and purpose, or by the
+ * OS when the seed is 0. */
+void env_rng(const struct env *env, const char *purpose, struct rng *out);
+
+#endif

@@ -1,0 +1,114 @@
+/* fs.h - the file system behind the seam: a function table with checked wrappers.
+ *
+ * Nothing else in the tree touches files (RocksDB's own databases apart). Paths are absolute or
+ * relative to the process, at most FS_PATH_MAX - 1 bytes. Every wrapper writes a message that names
+ * operation and path. Durability is explicit: content by fs_sync, a name by fs_sync_dir of its directory.
+ * Implementations: fs_posix(); tests/lib/sim_fs.h, tests/lib/fault_fs.h.
+ * Thread: fs calls from any thread; a fs_file belongs to one thread at a time.
+ */
+#ifndef VARVE_BASE_FS_H
+#define VARVE_BASE_FS_H
+
+#include "base/bytes.h"
+
+#define FS_PATH_MAX 4096
+
+struct fs;
+struct fs_file;
+
+enum fs_type { FS_FILE, FS_DIR, FS_OTHER };
+struct fs_stat {
+    enum fs_type type;
+    uint64_t size_bytes;
+    int64_t mtime_wall_ms, ctime_wall_ms;
+    uint64_t inode, device, link_count;
+};
+/* Called for each name of a directory, without "." and "..", in no order; a non-OK code stops the walk. */
+typedef enum rc fs_list_fn(void *ctx, const char *name, struct err *err);
+
+struct fs_ops {
+    enum rc (*create)(struct fs *, const char *path, struct fs_file **out, struct err *);
+    enum rc (*open_read)(struct fs *, const char *path, struct fs_file **out, struct err *);
+    enum rc (*open_append)(struct fs *, const char *path, uint64_t length, struct fs_file **out,
+                           struct err *);
+    enum rc (*read_at)(struct fs_file *, uint64_t offset, void *out, size_t len, size_t *got,
+                       struct err *);
+    enum rc (*append)(struct fs_file *, struct bytes, struct err *);
+    enum rc (*sync)(struct fs_file *, struct err *);
+    enum rc (*size)(struct fs_file *, uint64_t *size_bytes, struct err *);
+    enum rc (*close)(struct fs_file *, struct err *);
+    void (*abandon)(struct fs_file *);
+    enum rc (*rename)(struct fs *, const char *from, const char *to, struct err *);
+    enum rc (*link)(struct fs *, const char *from, const char *to, struct err *);
+    enum rc (*reflink)(struct fs *, const char *from, const char *to, struct err *);
+    enum rc (*unlink)(struct fs *, const char *path, struct err *);
+    enum rc (*rmdir)(struct fs *, const char *path, struct err *);
+    enum rc (*mkdir)(struct fs *, const char *path, struct err *);
+    enum rc (*list)(struct fs *, const char *path, fs_list_fn *, void *ctx, struct err *);
+    enum rc (*stat)(struct fs *, const char *path, struct fs_stat *, struct err *);
+    enum rc (*sync_dir)(struct fs *, const char *path, struct err *);
+    enum rc (*lock)(struct fs *, const char *path, struct fs_file **out, struct err *);
+};
+struct fs {
+    const struct fs_ops *ops;
+};
+/* First member of every implementation's file. */
+struct fs_file {
+    struct fs *fs;
+    char *path; /* owned by the implementation; for messages */
+};
+
+struct fs *fs_posix(void); /* static lifetime */
+
+/* New file, for appending; RC_EXISTS when the name is taken. */
+MUST_USE enum rc fs_create(struct fs *fs, const char *path, struct fs_file **out, struct err *err);
+MUST_USE enum rc fs_open_read(struct fs *fs, const char *path, struct fs_file **out, struct err *err);
+/* Existing file, truncated to `length` and opened for appending there; RC_CORRUPT when it is shorter. */
+MUST_USE enum rc fs_open_append(struct fs *fs, const char *path, uint64_t length,
+                                struct fs_file **out, struct err *err);
+/* Reads up to len bytes; *got < len only at the end of the file. */
+MUST_USE enum rc fs_read_at(struct fs_file *f, uint64_t offset, void *out, size_t len, size_t *got,
+                            struct err *err);
+MUST_USE enum rc fs_append(struct fs_file *f, struct bytes data, struct err *err); /* all or an error */
+MUST_USE enum rc fs_sync(struct fs_file *f, struct err *err);                      /* content and length */
+MUST_USE enum rc fs_size(struct fs_file *f, uint64_t *size_bytes, struct err *err);
+/* Closes and sets *f to NULL, whatever the code; a failed close is a failed write. */
+MUST_USE enum rc fs_close(struct fs_file **f, struct err *err);
+void fs_abandon(struct fs_file **f); /* close without looking; no-op on NULL */
+MUST_USE enum rc fs_rename(struct fs *fs, const char *from, const char *to, struct err *err); /* replaces */
+MUST_USE enum rc fs_link(struct fs *fs, const char *from, const char *to, struct err *err);
+/* RC_NO_LINK where the file system has no reflinks. */
+MUST_USE enum rc fs_reflink(struct fs *fs, const char *from, const char *to, struct err *err);
+MUST_USE enum rc fs_unlink(struct fs *fs, const char *path, struct err *err);
+MUST_USE enum rc fs_rmdir(struct fs *fs, const char *path, struct err *err); /* only when empty */
+MUST_USE enum rc fs_mkdir(struct fs *fs, const char *path, struct err *err); /* RC_EXISTS when there */
+MUST_USE enum rc fs_list(struct fs *fs, const char *path, fs_list_fn *fn, void *ctx, struct err *err);
+MUST_USE enum rc fs_stat(struct fs *fs, const char *path, struct fs_stat *out, struct err *err);
+MUST_USE enum rc fs_sync_dir(struct fs *fs, const char *path, struct err *err);
+/* An advisory exclusive lock on a file that is created if absent; held until closed or the process
+ * ends. RC_STATE when another process (or another open in this one) holds it. */
+MUST_USE enum rc fs_lock(struct fs *fs, const char *path, struct fs_file **out, struct err *err);
+
+/* Helpers over the calls above. */
+MUST_USE enum rc fs_mkdirs(struct fs *fs, const char *path, struct err *err); /* with parents; each new
+                                                       name synced in its parent; there already: OK */
+/* Whole file into `out` (appended); RC_LIMIT past limit_bytes, checked before allocating. */
+MUST_USE enum rc fs_read_all(struct fs *fs, const char *path, size_t limit_bytes, struct buf *out,
+                             struct err *err);
+/* Everything below and the directory itself; not there: OK. Never follows symbolic links. */
+MUST_USE enum rc fs_remove_tree(struct fs *fs, const char *path, struct err *err);
+/* Content of `from` into the new file `to`, synced (not its directory). */
+MUST_USE enum rc fs_copy(struct fs *fs, const char *from, const char *to, struct err *err);
+bool fs_exists(struct fs *fs, const char *path);
+/* "<dir>/<name>"; RC_LIMIT when it does not fit. */
+MUST_USE enum rc path_join(char *out, size_t cap, const char *dir, const char *name, struct err *err);
+/* Last component, borrowed from path. */
+const char *path_base(const char *path);
+/* Everything before the last component ("." when there is none) into out. */
+MUST_USE enum rc path_dir(char *out, size_t cap, const char *path, struct err *err);
+/* "file:///a", "file:/a" and "/a" -> "/a"; relative paths are kept; RC_UNSUPPORTED names another scheme. */
+MUST_USE enum rc path_from_uri(char *out, size_t cap, const char *uri, struct err *err);
+/* Lexical: no "." , "..", "//"; relative paths are resolved against the working directory. */
+MUST_USE enum rc path_absolute(char *out, size_t cap, const char *path, struct err *err);
+
+#endif
