@@ -1,0 +1,133 @@
+/* keyed_backend.h - interface of a keyed store: one per keyed operator and subtask.
+ *
+ * Implementations: heap_backend.c (`hashmap`) and rocks_backend.c (`rocksdb`). Everything on the data path takes
+ * a batch. Keys are whole composite keys in Flink's encoding (key_codec.h): key-group prefix | key | namespace |
+ * map key; their groups must lie in the backend's range (asserted: they were routed here, C1).
+ *
+ * Thread: all calls on the task's thread, except keyed_snapshot_write, which runs on one pool thread at a time.
+ * Pointers into the store hold until the next call on the same backend, unless said otherwise.
+ */
+#ifndef VARVE_BACKEND_KEYED_BACKEND_H
+#define VARVE_BACKEND_KEYED_BACKEND_H
+
+#include "backend/snapshot_target.h"
+#include "base/env.h"
+
+/* `count` keys in one block: key i is data[offsets[i] .. offsets[i+1]). */
+struct key_batch {
+    uint32_t count;
+    const uint8_t *data;
+    const uint32_t *offsets; /* count + 1 */
+};
+static inline struct bytes key_batch_at(const struct key_batch *k, uint32_t i)
+{
+    return (struct bytes){k->data + k->offsets[i], k->offsets[i + 1] - k->offsets[i]};
+}
+
+struct keyed_backend; /* first member is its ops */
+struct keyed_state;   /* owned by its backend; lives until keyed_backend_close */
+struct keyed_cursor;
+struct keyed_snapshot;
+
+struct keyed_stats {
+    uint64_t entries_cached, cache_bytes, dirty_rows;
+    uint64_t db_live_sst_bytes, db_sst_files, l0_files, pending_compaction_bytes;
+    uint64_t block_cache_bytes, write_buffer_bytes;
+    uint64_t lookups, misses, flushes, evictions, flush_wait_ns;
+};
+
+enum backend_kind { BACKEND_HASHMAP, BACKEND_ROCKSDB };
+struct keyed_backend_config {
+    const struct env *env;
+    enum backend_kind kind;
+    struct key_group_range range;
+    uint32_t key_group_count;
+    const char *local_dir;  /* scratch of this backend alone; deleted and made anew at open (rocksdb) */
+    const char *backend_id; /* 32 hex digits, new for every opening */
+    const char *name;       /* for messages: "GroupAggregate[k] (1/2)" */
+    uint64_t memory_bytes;  /* row cache + block cache + write buffers of this subtask */
+    int max_open_files;     /* per database; -1 = no limit */
+    size_t restore_count;   /* handles that meet the range; files have resolved_path */
+    const struct keyed_handle *restore;
+    const char *restore_operator; /* for messages */
+};
+
+/* Opens and restores. Every file is checked before use (C13): size and digest; entries outside
+ * `range` are dropped. RC_CORRUPT / RC_NOT_FOUND name file and reason. */
+MUST_USE enum rc keyed_backend_open(const struct keyed_backend_config *config,
+                                    struct keyed_backend **out, struct err *err);
+void keyed_backend_close(struct keyed_backend *b); /* NULL is a no-op; waits for a running snapshot */
+
+/* Registers a state, or attaches to the restored one of that name. RC_INVALID when the restored one has another
+ * kind or types: the message shows old and new side by side. `desc` is copied. */
+MUST_USE enum rc keyed_state_open(struct keyed_backend *b, const struct state_desc *desc,
+                                  struct keyed_state **out, struct err *err);
+
+/* Read-modify-write of fixed-size values: rows[i] is the value of key i, to be changed in place; fresh[i] = 1 when the
+ * key had none (then zeroed). The same key twice in a batch gives the same row, fresh only once. Marks dirty. */
+MUST_USE enum rc keyed_upsert(struct keyed_state *s, const struct key_batch *keys, void **rows,
+                              uint8_t *fresh, struct err *err);
+/* values[i].data == NULL: absent (an empty value has data != NULL). */
+MUST_USE enum rc keyed_get(struct keyed_state *s, const struct key_batch *keys,
+                           struct bytes *values, struct err *err);
+MUST_USE enum rc keyed_put(struct keyed_state *s, const struct key_batch *keys,
+                           const struct bytes *values, struct err *err);
+MUST_USE enum rc keyed_del(struct keyed_state *s, const struct key_batch *keys, struct err *err);
+
+/* All live entries whose key starts with `prefix` (empty: all), each once, in no promised order. No change of the
+ * state while a cursor is open (snapshots are fine). */
+MUST_USE enum rc keyed_scan_open(struct keyed_state *s, struct bytes prefix,
+                                 struct keyed_cursor **out, struct err *err);
+/* Up to `max` entries; *got == 0: the end. Slices hold until the next call on the cursor. */
+MUST_USE enum rc keyed_scan_next(struct keyed_cursor *c, uint32_t max, struct bytes *keys,
+                                 struct bytes *values, uint32_t *got, struct err *err);
+void keyed_scan_close(struct keyed_cursor *c);
+
+/* Synchronous part: closes the epoch; no I/O. At most one snapshot of a backend is open. */
+MUST_USE enum rc keyed_snapshot_begin(struct keyed_backend *b, uint64_t checkpoint_id,
+                                      struct keyed_snapshot **out, struct err *err);
+/* Asynchronous part, any one thread: writes what the closed epoch held (C11), hands files to the target, fills *out with
+ * strings in `arena`. */
+MUST_USE enum rc keyed_snapshot_write(struct keyed_snapshot *s, struct snapshot_target *target,
+                                      struct arena *arena, struct keyed_handle *out, struct err *err);
+void keyed_snapshot_free(struct keyed_snapshot *s); /* task's thread, after write returned or instead of it */
+/* The checkpoint completed or was given up: which files later ones may take as known. */
+void keyed_notify_complete(struct keyed_backend *b, uint64_t checkpoint_id);
+void keyed_notify_aborted(struct keyed_backend *b, uint64_t checkpoint_id);
+
+void keyed_stats(struct keyed_backend *b, struct keyed_stats *out);
+
+/* What an implementation provides; callers use the functions above. */
+struct keyed_backend_ops {
+    void (*close)(struct keyed_backend *);
+    enum rc (*state_open)(struct keyed_backend *, const struct state_desc *, struct keyed_state **, struct err *);
+    enum rc (*upsert)(struct keyed_state *, const struct key_batch *, void **, uint8_t *, struct err *);
+    enum rc (*get)(struct keyed_state *, const struct key_batch *, struct bytes *, struct err *);
+    enum rc (*put)(struct keyed_state *, const struct key_batch *, const struct bytes *, struct err *);
+    enum rc (*del)(struct keyed_state *, const struct key_batch *, struct err *);
+    enum rc (*scan_open)(struct keyed_state *, struct bytes, struct keyed_cursor **, struct err *);
+    enum rc (*scan_next)(struct keyed_cursor *, uint32_t, struct bytes *, struct bytes *, uint32_t *, struct err *);
+    void (*scan_close)(struct keyed_cursor *);
+    enum rc (*snapshot_begin)(struct keyed_backend *, uint64_t, struct keyed_snapshot **, struct err *);
+    enum rc (*snapshot_write)(struct keyed_snapshot *, struct snapshot_target *, struct arena *,
+                              struct keyed_handle *, struct err *);
+    void (*snapshot_free)(struct keyed_snapshot *);
+    void (*notify_complete)(struct keyed_backend *, uint64_t);
+    void (*notify_aborted)(struct keyed_backend *, uint64_t);
+    void (*stats)(struct keyed_backend *, struct keyed_stats *);
+};
+/* First members of every implementation's structs. */
+struct keyed_backend {
+    const struct keyed_backend_ops *ops;
+};
+struct keyed_state {
+    struct keyed_backend *backend;
+};
+struct keyed_cursor {
+    struct keyed_backend *backend;
+};
+struct keyed_snapshot {
+    struct keyed_backend *backend;
+};
+
+#endif

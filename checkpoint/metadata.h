@@ -1,0 +1,59 @@
+/* metadata.h - a checkpoint as a tree of operators, subtasks and handles, all in one arena.
+ *
+ * The tree is what every reader and writer of a snapshot shares: own format in metadata_own.c, Flink's in
+ * checkpoint/flink/. Decoding never trusts a byte; a decoded tree obeys the comments below.
+ */
+#ifndef VARVE_CHECKPOINT_METADATA_H
+#define VARVE_CHECKPOINT_METADATA_H
+
+#include "backend/state_handle.h"
+#include "checkpoint/barrier.h"
+
+#define JOB_ID_LEN 32      /* lower-case hex digits */
+#define OPERATOR_ID_LEN 32 /* lower-case hex digits */
+#define METADATA_BYTES_MAX (1024u * 1024u * 1024u)
+
+struct metadata_pair {
+    const char *key, *value;
+};
+/* One operator of the job that took part. */
+struct operator_meta {
+    char id[OPERATOR_ID_LEN + 1];
+    const char *uid;  /* user-given; "" when the id comes from the query's meaning */
+    const char *name; /* as in the query and EXPLAIN: "GroupAggregate[k]" */
+    uint32_t parallelism;
+    uint32_t key_group_count; /* Flink's maxParallelism */
+    bool finished;            /* all subtasks had ended */
+    size_t subtask_count;
+    struct subtask_state *subtasks; /* each index < parallelism at most once */
+};
+struct checkpoint_metadata {
+    uint64_t checkpoint_id;
+    enum checkpoint_kind kind;
+    char job_id[JOB_ID_LEN + 1];
+    const char *job_name;
+    int64_t trigger_wall_ms, completed_wall_ms;
+    const char *varve_version, *rocksdb_version;
+    const char *sql; /* the statements that made the job */
+    size_t setting_count;
+    struct metadata_pair *settings; /* effective non-default configuration */
+    size_t operator_count;
+    struct operator_meta *operators; /* ids distinct */
+};
+
+/* Encode as our own _metadata (docs/FORMAT.md). */
+void metadata_own_encode(const struct checkpoint_metadata *m, struct buf *out);
+/* Decode; everything in `arena`. `what` names the file in messages. RC_CORRUPT says where ("cut at byte N of M",
+ * "digest differs"), RC_VERSION for a newer format or one that is not ours. */
+MUST_USE enum rc metadata_own_decode(struct bytes file, struct arena *arena, const char *what,
+                                     struct checkpoint_metadata *out, struct err *err);
+/* true when the first bytes are our magic. */
+bool metadata_own_recognise(struct bytes file);
+/* Every state_file of the tree in order; a non-OK code stops. */
+typedef enum rc metadata_file_fn(void *ctx, const struct operator_meta *op,
+                                 const struct subtask_state *subtask, struct state_file *file,
+                                 struct err *err);
+MUST_USE enum rc metadata_each_file(const struct checkpoint_metadata *m, metadata_file_fn *fn,
+                                    void *ctx, struct err *err);
+
+#endif
