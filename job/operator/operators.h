@@ -1,0 +1,109 @@
+/* operators.h - the operators a plan is made of: their specifications and constructors.
+ *
+ * A spec is made by the planner in the graph's arena, is immutable, and is shared by all subtasks; `_new` makes
+ * one subtask's operator from it.
+ */
+#ifndef VARVE_JOB_OPERATOR_OPERATORS_H
+#define VARVE_JOB_OPERATOR_OPERATORS_H
+
+#include "job/format/format.h"
+#include "job/operator/operator.h"
+#include "job/source/source.h"
+#include "job/sql/expr.h"
+
+/* Projection and filter in one: WHERE first, then the output columns. Keeps row kinds. */
+struct calc_spec {
+    const struct schema *input, *output;
+    const struct expr *where; /* NULL: all rows */
+    uint32_t expr_count;      /* = output fields */
+    const struct expr **exprs;
+    const char *time_zone;
+};
+struct operator *calc_new(const struct calc_spec *spec);
+
+enum agg_func { AGG_COUNT_STAR, AGG_COUNT, AGG_SUM, AGG_MIN, AGG_MAX, AGG_AVG, AGG_FIRST_VALUE, AGG_LAST_VALUE };
+struct agg_call {
+    enum agg_func func;
+    bool distinct;
+    int32_t arg;    /* input column; -1 for COUNT(*) */
+    int32_t filter; /* BOOLEAN input column that must be TRUE; -1: none */
+    struct type result;
+    const char *name; /* canonical: "SUM(v) FILTER (WHERE v > 0)": names its accumulator fields in state */
+};
+/* GROUP BY without a window: keyed running totals. Output columns: keys, then calls. Changelog: +I, then -U +U per input row (per
+ * batch and key with mini_batch), -D when a group of an updating input becomes empty. final_only (batch mode): nothing until the end of
+ * input, then +I of each group by drain. The input may carry -U/-D rows when `retracts`. */
+struct aggregate_spec {
+    const struct schema *input, *output;
+    uint32_t key_count;
+    const uint32_t *keys; /* input columns */
+    uint32_t call_count;
+    const struct agg_call *calls;
+    bool final_only, mini_batch, retracts;
+    bool emit_update_before; /* false where the consumer does not need -U (then only +I, +U) */
+};
+struct operator *aggregate_new(const struct aggregate_spec *spec);
+
+/* GROUP BY window_start, window_end [, keys] over TUMBLE with event time: results when the watermark passes the window's end; later rows
+ * are counted and dropped. Output columns: keys, then calls, then window_start, window_end, window_time as asked. */
+struct window_spec {
+    const struct schema *input, *output;
+    uint32_t key_count;
+    const uint32_t *keys;
+    uint32_t call_count;
+    const struct agg_call *calls;
+    uint32_t time_column; /* TIMESTAMP(p) or TIMESTAMP_LTZ(p) input column */
+    int64_t size_ms, offset_ms;
+    bool emit_start, emit_end, emit_time;
+    const char *time_zone; /* windows of TIMESTAMP_LTZ align to local time */
+};
+struct operator *window_new(const struct window_spec *spec);
+/* TUMBLE without aggregation: appends window_start, window_end, window_time columns. */
+struct operator *window_assign_new(const struct window_spec *spec);
+
+/* Watermarks from an expression over the row (WATERMARK FOR), in the source's chain. */
+struct watermark_spec {
+    const struct schema *input;
+    uint32_t time_column;
+    const struct expr *watermark; /* of the same time type */
+    int64_t emit_interval_ms;     /* pipeline.auto-watermark-interval; 0: after every batch, evaluated row by row so that late rows do not depend on batch borders */
+    int64_t idle_timeout_ms;      /* 0: never idle */
+    const char *time_zone;
+};
+struct operator *watermark_new(const struct watermark_spec *spec);
+
+/* Source head: drives a source, see source.h. */
+struct source_spec {
+    const struct schema *output; /* physical columns */
+    const char *table_name;
+    struct source *(*make)(const void *config); /* one per subtask */
+    const void *config;
+    int64_t rows_per_second; /* 0: as fast as it goes; over all subtasks */
+};
+struct operator *source_op_new(const struct source_spec *spec);
+
+/* Sinks: the end of a chain. */
+struct sink_spec {
+    const struct schema *input;
+    const char *table_name;
+    enum sink_kind { SINK_FILES, SINK_PRINT, SINK_BLACKHOLE, SINK_COLLECT } kind;
+    /* SINK_PRINT */
+    const char *print_identifier; /* "" : none */
+    bool print_to_stderr;
+    /* SINK_FILES */
+    const char *path;
+    const struct format *format;        /* encoder */
+    const struct format_options *format_options;
+    uint32_t partition_count;
+    const uint32_t *partition_columns;  /* not written into the files */
+    const char *partition_default_name;
+    uint64_t roll_size_bytes;
+    int64_t roll_age_ms, roll_idle_ms, roll_check_ms;
+    bool roll_on_checkpoint;
+    /* SINK_COLLECT: results of a SELECT, handed to the session from the task's thread */
+    enum rc (*collect)(void *ctx, const struct batch *, struct err *);
+    void *collect_ctx;
+};
+struct operator *sink_op_new(const struct sink_spec *spec);
+
+#endif

@@ -1,0 +1,59 @@
+/* graph.h - vertices, edges, parallelism, stable operator ids: what the planner makes and the supervisor deploys.
+ *
+ * A vertex is a chain of operators that run in one task per subtask; its first operator is a source, or it has one or more input edges.
+ * Immutable once built; everything in its arena. Thread: any (read only).
+ */
+#ifndef VARVE_JOB_RUNTIME_GRAPH_H
+#define VARVE_JOB_RUNTIME_GRAPH_H
+
+#include "checkpoint/metadata.h"
+#include "job/operator/operator.h"
+
+enum partitioning {
+    PARTITION_FORWARD, /* subtask i to subtask i; equal parallelism */
+    PARTITION_REBALANCE,
+    PARTITION_HASH,    /* by key group of the key columns */
+    PARTITION_GLOBAL,  /* everything to subtask 0 */
+};
+struct operator_spec {
+    char id[OPERATOR_ID_LEN + 1]; /* from uid if given, else from the meaning of its part of the query */
+    const char *uid;              /* "" : none */
+    const char *name;             /* "GroupAggregate[k]", as EXPLAIN and messages show it */
+    const char *description;      /* one line for EXPLAIN and REST */
+    bool stateful, keyed, is_source;
+    struct operator *(*make)(const void *spec);
+    const void *spec;
+    size_t state_count;           /* keyed states it will open, for the pre-flight check */
+    const struct state_desc *states;
+};
+struct graph_edge {
+    uint32_t from_vertex, to_vertex;
+    enum partitioning partitioning;
+    uint32_t key_count;
+    const uint32_t *keys; /* PARTITION_HASH: columns of the batch that crosses */
+    const struct schema *schema;
+};
+struct graph_vertex {
+    char id[OPERATOR_ID_LEN + 1]; /* of its first operator */
+    const char *name;             /* "Source: seq -> Calc(...)" */
+    uint32_t parallelism;
+    uint32_t operator_count;
+    struct operator_spec *operators;
+};
+struct graph {
+    struct arena *arena;
+    const char *job_name;
+    const char *sql;                 /* the statements that made the job, stored in _metadata */
+    uint32_t key_group_count;        /* maxParallelism */
+    bool key_group_count_explicit;   /* pipeline.max-parallelism was set */
+    uint32_t vertex_count, edge_count;
+    struct graph_vertex *vertices;   /* topological order */
+    struct graph_edge *edges;
+};
+void graph_free(struct graph *g);
+/* C1 and shape rules; an error here is a planner's mistake reported as RC_INVALID. */
+MUST_USE enum rc graph_check(const struct graph *g, struct err *err);
+/* 32 hex digits from text: XXH3-128. */
+void operator_id_of(const char *text, char out[OPERATOR_ID_LEN + 1]);
+
+#endif
