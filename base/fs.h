@@ -77,12 +77,14 @@ MUST_USE enum rc fs_close(struct fs_file **f, struct err *err);
 void fs_abandon(struct fs_file **f); /* close without looking; no-op on NULL */
 MUST_USE enum rc fs_rename(struct fs *fs, const char *from, const char *to, struct err *err); /* replaces */
 MUST_USE enum rc fs_link(struct fs *fs, const char *from, const char *to, struct err *err);
-/* RC_NO_LINK where the file system has no reflinks. */
+/* New file `to` with the content of `from`, synced (not its directory); RC_NO_LINK where the file system has no
+ * reflinks. fs_link: RC_NO_LINK across file systems or where it is refused; then copy. */
 MUST_USE enum rc fs_reflink(struct fs *fs, const char *from, const char *to, struct err *err);
 MUST_USE enum rc fs_unlink(struct fs *fs, const char *path, struct err *err);
 MUST_USE enum rc fs_rmdir(struct fs *fs, const char *path, struct err *err); /* only when empty */
 MUST_USE enum rc fs_mkdir(struct fs *fs, const char *path, struct err *err); /* RC_EXISTS when there */
 MUST_USE enum rc fs_list(struct fs *fs, const char *path, fs_list_fn *fn, void *ctx, struct err *err);
+/* Follows symbolic links. */
 MUST_USE enum rc fs_stat(struct fs *fs, const char *path, struct fs_stat *out, struct err *err);
 MUST_USE enum rc fs_sync_dir(struct fs *fs, const char *path, struct err *err);
 /* An advisory exclusive lock on a file that is created if absent; held until closed or the process
@@ -90,8 +92,8 @@ MUST_USE enum rc fs_sync_dir(struct fs *fs, const char *path, struct err *err);
 MUST_USE enum rc fs_lock(struct fs *fs, const char *path, struct fs_file **out, struct err *err);
 
 /* Helpers over the calls above. */
-MUST_USE enum rc fs_mkdirs(struct fs *fs, const char *path, struct err *err); /* with parents; each new
-                                                       name synced in its parent; there already: OK */
+MUST_USE enum rc fs_mkdirs(struct fs *fs, const char *path, struct err *err); /* with parents; each name
+                                                       synced in its parent; there already: OK */
 /* Whole file into `out` (appended); RC_LIMIT past limit_bytes, checked before allocating. */
 MUST_USE enum rc fs_read_all(struct fs *fs, const char *path, size_t limit_bytes, struct buf *out,
                              struct err *err);

@@ -1,0 +1,461 @@
+/* fs.c - see fs.h: the checked wrappers, and helpers that need nothing but them. */
+#include "base/fs.h"
+
+#include "base/arena.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define COPY_PIECE ((size_t)1 << 20)
+
+/* ---- wrappers ----------------------------------------------------------------------------------- */
+
+static enum rc check_path(const char *operation, const char *path, struct err *err)
+{
+    size_t len = strnlen(path, FS_PATH_MAX);
+
+    if (len == 0)
+        return err_set(err, RC_INVALID, "%s: the path is empty", operation);
+    if (len == FS_PATH_MAX)
+        return err_set(err, RC_LIMIT, "%s %.64s...: the path is longer than %d bytes", operation, path,
+                       FS_PATH_MAX - 1);
+    return RC_OK;
+}
+
+static enum rc check_paths(const char *operation, const char *from, const char *to, struct err *err)
+{
+    RETURN_IF_ERR(check_path(operation, from, err));
+    return check_path(operation, to, err);
+}
+
+enum rc fs_create(struct fs *fs, const char *path, struct fs_file **out, struct err *err)
+{
+    *out = NULL;
+    RETURN_IF_ERR(check_path("create", path, err));
+    return fs->ops->create(fs, path, out, err);
+}
+
+enum rc fs_open_read(struct fs *fs, const char *path, struct fs_file **out, struct err *err)
+{
+    *out = NULL;
+    RETURN_IF_ERR(check_path("open", path, err));
+    return fs->ops->open_read(fs, path, out, err);
+}
+
+enum rc fs_open_append(struct fs *fs, const char *path, uint64_t length, struct fs_file **out,
+                       struct err *err)
+{
+    *out = NULL;
+    RETURN_IF_ERR(check_path("open for appending", path, err));
+    return fs->ops->open_append(fs, path, length, out, err);
+}
+
+enum rc fs_read_at(struct fs_file *f, uint64_t offset, void *out, size_t len, size_t *got,
+                   struct err *err)
+{
+    *got = 0;
+    if (len == 0)
+        return RC_OK;
+    if (offset > (uint64_t)INT64_MAX - len)
+        return err_set(err, RC_LIMIT, "read %s: offset %llu is past what a file can hold", f->path,
+                       (unsigned long long)offset);
+    return f->fs->ops->read_at(f, offset, out, len, got, err);
+}
+
+enum rc fs_append(struct fs_file *f, struct bytes data, struct err *err)
+{
+    if (data.len == 0)
+        return RC_OK;
+    return f->fs->ops->append(f, data, err);
+}
+
+enum rc fs_sync(struct fs_file *f, struct err *err) { return f->fs->ops->sync(f, err); }
+
+enum rc fs_size(struct fs_file *f, uint64_t *size_bytes, struct err *err)
+{
+    *size_bytes = 0;
+    return f->fs->ops->size(f, size_bytes, err);
+}
+
+enum rc fs_close(struct fs_file **f, struct err *err)
+{
+    struct fs_file *closing = *f;
+
+    ASSERT(closing != NULL);
+    *f = NULL;
+    return closing->fs->ops->close(closing, err);
+}
+
+void fs_abandon(struct fs_file **f)
+{
+    struct fs_file *closing = *f;
+
+    *f = NULL;
+    if (closing != NULL)
+        closing->fs->ops->abandon(closing);
+}
+
+enum rc fs_rename(struct fs *fs, const char *from, const char *to, struct err *err)
+{
+    RETURN_IF_ERR(check_paths("rename", from, to, err));
+    return fs->ops->rename(fs, from, to, err);
+}
+
+enum rc fs_link(struct fs *fs, const char *from, const char *to, struct err *err)
+{
+    RETURN_IF_ERR(check_paths("link", from, to, err));
+    return fs->ops->link(fs, from, to, err);
+}
+
+enum rc fs_reflink(struct fs *fs, const char *from, const char *to, struct err *err)
+{
+    RETURN_IF_ERR(check_paths("reflink", from, to, err));
+    return fs->ops->reflink(fs, from, to, err);
+}
+
+enum rc fs_unlink(struct fs *fs, const char *path, struct err *err)
+{
+    RETURN_IF_ERR(check_path("unlink", path, err));
+    return fs->ops->unlink(fs, path, err);
+}
+
+enum rc fs_rmdir(struct fs *fs, const char *path, struct err *err)
+{
+    RETURN_IF_ERR(check_path("remove directory", path, err));
+    return fs->ops->rmdir(fs, path, err);
+}
+
+enum rc fs_mkdir(struct fs *fs, const char *path, struct err *err)
+{
+    RETURN_IF_ERR(check_path("make directory", path, err));
+    return fs->ops->mkdir(fs, path, err);
+}
+
+enum rc fs_list(struct fs *fs, const char *path, fs_list_fn *fn, void *ctx, struct err *err)
+{
+    RETURN_IF_ERR(check_path("list", path, err));
+    return fs->ops->list(fs, path, fn, ctx, err);
+}
+
+enum rc fs_stat(struct fs *fs, const char *path, struct fs_stat *out, struct err *err)
+{
+    *out = (struct fs_stat){.type = FS_OTHER};
+    RETURN_IF_ERR(check_path("stat", path, err));
+    return fs->ops->stat(fs, path, out, err);
+}
+
+enum rc fs_sync_dir(struct fs *fs, const char *path, struct err *err)
+{
+    RETURN_IF_ERR(check_path("sync directory", path, err));
+    return fs->ops->sync_dir(fs, path, err);
+}
+
+enum rc fs_lock(struct fs *fs, const char *path, struct fs_file **out, struct err *err)
+{
+    *out = NULL;
+    RETURN_IF_ERR(check_path("lock", path, err));
+    return fs->ops->lock(fs, path, out, err);
+}
+
+/* ---- directories -------------------------------------------------------------------------------- */
+
+static enum rc sync_parent(struct fs *fs, const char *path, struct err *err)
+{
+    char dir[FS_PATH_MAX];
+
+    RETURN_IF_ERR(path_dir(dir, sizeof dir, path, err));
+    return fs_sync_dir(fs, dir, err);
+}
+
+/* `path` exists already. Who made it may have been killed before it synced the name, so it is synced
+ * here; a directory above that we may not even open is not one in which we (or our like) made a name. */
+static enum rc accept_existing_dir(struct fs *fs, const char *path, struct err *err)
+{
+    struct err local = {0};
+    struct fs_stat st;
+    enum rc rc;
+
+    RETURN_IF_ERR(fs_stat(fs, path, &st, err));
+    if (st.type != FS_DIR)
+        return err_set(err, RC_EXISTS, "make directory %s: a file of that name is there", path);
+    rc = sync_parent(fs, path, &local);
+    if (rc == RC_OK || local.os_errno == EACCES)
+        return RC_OK;
+    return local.os_errno != 0 ? err_os(err, local.os_errno, "sync the directory above %s", path)
+                               : err_set(err, rc, "%s", local.msg);
+}
+
+enum rc fs_mkdirs(struct fs *fs, const char *path, struct err *err)
+{
+    struct err local = {0};
+    char parent[FS_PATH_MAX];
+    enum rc rc;
+
+    rc = fs_mkdir(fs, path, &local);
+    if (rc == RC_NOT_FOUND) {
+        RETURN_IF_ERR(path_dir(parent, sizeof parent, path, err));
+        if (strcmp(parent, path) != 0) { /* "/" and "." have no parent to make */
+            RETURN_IF_ERR(fs_mkdirs(fs, parent, err));
+            err_clear(&local);
+            rc = fs_mkdir(fs, path, &local);
+        }
+    }
+    if (rc == RC_EXISTS)
+        return accept_existing_dir(fs, path, err);
+    if (rc != RC_OK) {
+        err_set(err, rc, "%s", local.msg);
+        if (err != NULL && err->os_errno == 0)
+            err->os_errno = local.os_errno;
+        return rc;
+    }
+    return sync_parent(fs, path, err);
+}
+
+struct names {
+    struct arena *arena;
+    char **items;
+    size_t count, cap;
+};
+
+static enum rc collect_name(void *ctx, const char *name, struct err *err UNUSED)
+{
+    struct names *names = ctx;
+
+    if (names->count == names->cap) {
+        names->cap = names->cap == 0 ? 16 : names->cap * 2;
+        names->items = mem_realloc(names->items, names->cap * sizeof *names->items);
+    }
+    names->items[names->count++] = arena_strdup(names->arena, name);
+    return RC_OK;
+}
+
+/* Names are collected first: removing while a directory is being read may skip some. */
+static enum rc remove_below(struct fs *fs, const char *path, struct err *err)
+{
+    struct names names = {.arena = arena_new(4096)};
+    char below[FS_PATH_MAX];
+    enum rc rc;
+
+    GOTO_IF_ERR(fs_list(fs, path, collect_name, &names, err));
+    for (size_t i = 0; i < names.count; i++) {
+        GOTO_IF_ERR(path_join(below, sizeof below, path, names.items[i], err));
+        GOTO_IF_ERR(fs_remove_tree(fs, below, err));
+    }
+out:
+    mem_free(names.items);
+    arena_free(names.arena);
+    return rc;
+}
+
+enum rc fs_remove_tree(struct fs *fs, const char *path, struct err *err)
+{
+    struct err local = {0};
+    enum rc rc;
+
+    /* unlink first: it takes a symbolic link for what it is, and refuses a directory. */
+    rc = fs_unlink(fs, path, &local);
+    if (rc == RC_OK || rc == RC_NOT_FOUND)
+        return RC_OK;
+    if (local.os_errno != EISDIR && local.os_errno != EPERM) {
+        err_set(err, rc, "%s", local.msg);
+        if (err != NULL && err->os_errno == 0)
+            err->os_errno = local.os_errno;
+        return rc;
+    }
+    rc = remove_below(fs, path, err);
+    if (rc == RC_OK)
+        rc = fs_rmdir(fs, path, err);
+    return rc;
+}
+
+/* ---- whole files -------------------------------------------------------------------------------- */
+
+enum rc fs_read_all(struct fs *fs, const char *path, size_t limit_bytes, struct buf *out,
+                    struct err *err)
+{
+    struct fs_file *file = NULL;
+    uint64_t size, offset = 0;
+    size_t got;
+    enum rc rc;
+
+    GOTO_IF_ERR(fs_open_read(fs, path, &file, err));
+    GOTO_IF_ERR(fs_size(file, &size, err));
+    if (size > limit_bytes) {
+        rc = err_set(err, RC_LIMIT, "read %s: %llu bytes, the limit is %zu", path,
+                     (unsigned long long)size, limit_bytes);
+        goto out;
+    }
+    buf_reserve(out, (size_t)size);
+    while (offset < size) {
+        GOTO_IF_ERR(fs_read_at(file, offset, out->data + out->len, (size_t)(size - offset), &got, err));
+        if (got == 0)
+            break; /* it was cut meanwhile: what is there is the file */
+        out->len += got;
+        offset += got;
+    }
+    rc = fs_close(&file, err);
+out:
+    fs_abandon(&file);
+    return rc;
+}
+
+static enum rc copy_content(struct fs_file *from, struct fs_file *to, struct err *err)
+{
+    uint8_t *piece = mem_alloc(COPY_PIECE);
+    uint64_t offset = 0;
+    size_t got;
+    enum rc rc;
+
+    do {
+        GOTO_IF_ERR(fs_read_at(from, offset, piece, COPY_PIECE, &got, err));
+        GOTO_IF_ERR(fs_append(to, bytes_of(piece, got), err));
+        offset += got;
+    } while (got == COPY_PIECE);
+out:
+    mem_free(piece);
+    return rc;
+}
+
+enum rc fs_copy(struct fs *fs, const char *from, const char *to, struct err *err)
+{
+    struct fs_file *in = NULL, *copy = NULL;
+    bool created = false;
+    enum rc rc;
+
+    GOTO_IF_ERR(fs_open_read(fs, from, &in, err));
+    GOTO_IF_ERR(fs_create(fs, to, &copy, err));
+    created = true;
+    GOTO_IF_ERR(copy_content(in, copy, err));
+    GOTO_IF_ERR(fs_sync(copy, err));
+    GOTO_IF_ERR(fs_close(&copy, err));
+out:
+    fs_abandon(&in);
+    fs_abandon(&copy);
+    if (rc != RC_OK && created) {
+        enum rc cleanup UNUSED = fs_unlink(fs, to, NULL); /* half a copy helps nobody */
+    }
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "copy %s to %s", from, to);
+}
+
+bool fs_exists(struct fs *fs, const char *path)
+{
+    struct fs_stat st;
+
+    return fs_stat(fs, path, &st, NULL) == RC_OK;
+}
+
+/* ---- paths -------------------------------------------------------------------------------------- */
+
+static enum rc path_put(char *out, size_t cap, const char *part, size_t len, size_t *at,
+                        struct err *err)
+{
+    if (len >= cap - *at)
+        return err_set(err, RC_LIMIT, "path %.64s...: longer than %zu bytes", part, cap - 1);
+    memcpy(out + *at, part, len);
+    *at += len;
+    out[*at] = '\0';
+    return RC_OK;
+}
+
+enum rc path_join(char *out, size_t cap, const char *dir, const char *name, struct err *err)
+{
+    size_t dir_len = strlen(dir), at = 0;
+
+    ASSERT(cap > 0);
+    while (dir_len > 1 && dir[dir_len - 1] == '/')
+        dir_len--;
+    RETURN_IF_ERR(path_put(out, cap, dir, dir_len, &at, err));
+    if (dir_len > 0 && dir[dir_len - 1] != '/')
+        RETURN_IF_ERR(path_put(out, cap, "/", 1, &at, err));
+    return path_put(out, cap, name, strlen(name), &at, err);
+}
+
+const char *path_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash == NULL ? path : slash + 1;
+}
+
+enum rc path_dir(char *out, size_t cap, const char *path, struct err *err)
+{
+    size_t len = strlen(path), at = 0;
+
+    ASSERT(cap > 0);
+    while (len > 1 && path[len - 1] == '/') /* "/a/b/" lies in "/a" */
+        len--;
+    while (len > 0 && path[len - 1] != '/')
+        len--;
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    if (len == 0)
+        return path_put(out, cap, ".", 1, &at, err);
+    return path_put(out, cap, path, len, &at, err);
+}
+
+/* Length of "<scheme>:" when a slash follows it, else 0: "s3://b" has a scheme, "a:b.csv" is a name. */
+static size_t scheme_len(const char *uri)
+{
+    size_t len = strspn(uri, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+
+    return len > 0 && uri[len] == ':' && uri[len + 1] == '/' ? len + 1 : 0;
+}
+
+enum rc path_from_uri(char *out, size_t cap, const char *uri, struct err *err)
+{
+    size_t scheme = scheme_len(uri), at = 0;
+    const char *path = uri + scheme;
+
+    ASSERT(cap > 0);
+    if (scheme > 0 && strncmp(uri, "file:", scheme) != 0)
+        return err_set(err, RC_UNSUPPORTED, "%.200s: only local files (\"/path\", \"file:///path\"), not %.*s",
+                       uri, (int)scheme, uri);
+    if (scheme > 0 && path[1] == '/') { /* an authority: empty, or this machine */
+        path += 2;
+        if (strncmp(path, "localhost/", 10) == 0)
+            path += 9;
+        if (path[0] != '/')
+            return err_set(err, RC_UNSUPPORTED,
+                           "%.200s: files of another host; write file:///path for a local one", uri);
+    }
+    if (path[0] == '\0')
+        return err_set(err, RC_INVALID, "the path is empty");
+    return path_put(out, cap, path, strlen(path), &at, err);
+}
+
+/* Append the components of `path` to the absolute path in out, which has no slash at its end. */
+static enum rc add_components(char *out, size_t cap, size_t *at, const char *path, struct err *err)
+{
+    while (*path != '\0') {
+        size_t len = strcspn(path, "/");
+
+        if (len == 2 && strncmp(path, "..", 2) == 0) {
+            while (*at > 0 && out[*at - 1] != '/')
+                --*at;
+            if (*at > 0)
+                --*at; /* the slash */
+            out[*at] = '\0';
+        } else if (len > 0 && !(len == 1 && path[0] == '.')) {
+            RETURN_IF_ERR(path_put(out, cap, "/", 1, at, err));
+            RETURN_IF_ERR(path_put(out, cap, path, len, at, err));
+        }
+        path += len + (path[len] == '/');
+    }
+    return RC_OK;
+}
+
+enum rc path_absolute(char *out, size_t cap, const char *path, struct err *err)
+{
+    char here[FS_PATH_MAX];
+    size_t at = 0;
+
+    ASSERT(cap > 1);
+    out[0] = '\0';
+    if (path[0] != '/') {
+        if (getcwd(here, sizeof here) == NULL)
+            return err_os(err, errno, "working directory");
+        RETURN_IF_ERR(add_components(out, cap, &at, here, err));
+    }
+    RETURN_IF_ERR(add_components(out, cap, &at, path, err));
+    return at == 0 ? path_put(out, cap, "/", 1, &at, err) : RC_OK;
+}
