@@ -41,7 +41,7 @@ bool digest_parse(const char *hex, struct digest128 *out)
             digit = (unsigned)(hex[i] - 'a') + 10;
         else
             return false; /* the end of a shorter string too */
-        out->b[i / 2] = (uint8_t)(out->b[i / 2] << 4 | digit);
+        out->b[i / 2] = (uint8_t)((unsigned)out->b[i / 2] << 4 | digit);
     }
     return hex[DIGEST_HEX_LEN] == '\0';
 }

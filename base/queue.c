@@ -9,9 +9,10 @@
 /* ---- queue: many to many, a mutex --------------------------------------------------------------- */
 
 struct queue {
-    struct mutex mutex; /* guards what follows */
-    size_t capacity, first, len;
-    void *items[];
+    struct mutex mutex;
+    size_t capacity; /* never changes */
+    size_t first GUARDED_BY(mutex), len GUARDED_BY(mutex);
+    void *items[] GUARDED_BY(mutex);
 };
 
 struct queue *queue_new(size_t capacity)
