@@ -93,12 +93,11 @@ typedef void config_list_fn(void *ctx, const struct option *option, const char *
                             enum config_layer source);
 void config_list(const struct config *c, bool only_set, config_list_fn *fn, void *ctx);
 
-/* The words of enum options, in the order of the table. */
+/* The words of enum options, in the order of the table (claim mode: enum claim_mode, job/runtime/supervisor.h). */
 enum { MODE_EXACTLY_ONCE, MODE_AT_LEAST_ONCE };
 enum { RETAIN_NONE, RETAIN_DELETE_ON_CANCELLATION, RETAIN_ON_CANCELLATION };
 enum { STORAGE_JOBMANAGER, STORAGE_FILESYSTEM };
 enum { BACKEND_TYPE_HASHMAP, BACKEND_TYPE_ROCKSDB };
-enum { CLAIM_NO_CLAIM, CLAIM_CLAIM };
 enum { RUNTIME_STREAMING, RUNTIME_BATCH, RUNTIME_AUTOMATIC };
 enum { RESTART_NONE, RESTART_OFF, RESTART_DISABLE, RESTART_FIXED_DELAY, RESTART_FAILURE_RATE, RESTART_EXPONENTIAL_DELAY };
 enum { RESULT_TABLE, RESULT_CHANGELOG, RESULT_TABLEAU };
