@@ -24,7 +24,7 @@ struct state_file {
     struct bytes inline_bytes; /* FILE_INLINE only */
     uint64_t size_bytes;
     struct digest128 digest;   /* XXH3-128 of the whole content */
-    bool newly_written;        /* by this snapshot; false: an earlier checkpoint had it (not stored) */
+    bool newly_written;        /* by this snapshot; false: an earlier checkpoint had it */
     const char *resolved_path; /* after recovery: where it lies now; not stored */
 };
 

@@ -49,6 +49,22 @@ MUST_USE enum rc metadata_own_decode(struct bytes file, struct arena *arena, con
                                      struct checkpoint_metadata *out, struct err *err);
 /* true when the first bytes are our magic. */
 bool metadata_own_recognise(struct bytes file);
+/* Every rule of the tree that this header and state_handle.h state, for trees whose bytes came from outside:
+ * ids, names, ranges, enum values, digests of inline content, and that paths cannot leave the job directory.
+ * RC_CORRUPT names operator, subtask and rule; `what` stands before it. */
+MUST_USE enum rc metadata_check(const struct checkpoint_metadata *m, const char *what,
+                                struct err *err);
+/* Deep copy; everything in `to`. */
+void metadata_copy(struct arena *to, const struct checkpoint_metadata *from,
+                   struct checkpoint_metadata *out);
+/* Bytes by where they lie, and those that this snapshot wrote. List items count as inline. */
+struct metadata_sizes {
+    uint64_t full_bytes, new_bytes;
+    uint64_t shared_bytes, exclusive_bytes, inline_bytes; /* add up to full_bytes */
+    uint64_t file_count, shared_count, exclusive_count, inline_count;
+};
+void metadata_sizes_of(const struct checkpoint_metadata *m, struct metadata_sizes *out);
+void subtask_metadata_sizes(const struct subtask_state *s, struct metadata_sizes *sum); /* adds */
 /* Every state_file of the tree in order; a non-OK code stops. */
 typedef enum rc metadata_file_fn(void *ctx, const struct operator_meta *op,
                                  const struct subtask_state *subtask, struct state_file *file,

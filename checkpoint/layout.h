@@ -1,0 +1,61 @@
+/* layout.h - names only: chk-<n>/_metadata, shared/, taskowned/, savepoint-*; build and strictly parse.
+ *
+ *     <dir>/<job id>/LOCK                        held by the running job
+ *     <dir>/<job id>/chk-<n>/_metadata           a completed checkpoint; beside it its exclusive files s-<k>.bin
+ *     <dir>/<job id>/shared/<xxh3-128 hex>.sst   files that several checkpoints may name
+ *     <dir>/<job id>/taskowned/                  what the coordinator never deletes
+ *     <dir>/savepoint-<first 6 of the job id>-<12 hex>/   self-contained; SSTs lie beside its _metadata
+ *
+ * A parser accepts exactly what its builder makes: "chk-07", "chk-7x" and "CHK-7" are strangers, and strangers are
+ * never deleted. Pure, no I/O; any thread. docs/FORMAT.md has the same as a table.
+ * After: AbstractFsCheckpointStorageAccess (flink-runtime).
+ */
+#ifndef VARVE_CHECKPOINT_LAYOUT_H
+#define VARVE_CHECKPOINT_LAYOUT_H
+
+#include "base/hash.h"
+#include "base/rng.h"
+#include "checkpoint/metadata.h"
+
+#define LAYOUT_METADATA "_metadata"
+#define LAYOUT_METADATA_TEMP "._metadata.tmp"
+#define LAYOUT_SHARED "shared"
+#define LAYOUT_TASKOWNED "taskowned"
+#define LAYOUT_LOCK "LOCK"
+#define LAYOUT_SHARED_PREFIX "../shared/" /* before a shared file's name in _metadata */
+#define LAYOUT_NAME_MAX 64                /* room for every name built here, NUL included */
+#define LAYOUT_FILE_NAME_MAX 255          /* bytes of one component */
+#define LAYOUT_CHECKPOINT_ID_MAX INT64_MAX
+
+/* "chk-<id>", id >= 1. */
+void layout_checkpoint_name(uint64_t checkpoint_id, char out[LAYOUT_NAME_MAX]);
+MUST_USE bool layout_parse_checkpoint(const char *name, uint64_t *checkpoint_id);
+/* "<32 hex>.sst" */
+void layout_shared_name(struct digest128 digest, char out[LAYOUT_NAME_MAX]);
+MUST_USE bool layout_parse_shared(const char *name, struct digest128 *digest);
+/* "s-<index>.bin": a file of one snapshot alone. */
+void layout_exclusive_name(uint64_t index, char out[LAYOUT_NAME_MAX]);
+MUST_USE bool layout_parse_exclusive(const char *name, uint64_t *index);
+/* ".tmp-<16 hex>": a copy under way. Only ever deleted by who holds the directory's lock. */
+void layout_temp_name(struct rng *rng, char out[LAYOUT_NAME_MAX]);
+bool layout_is_temp(const char *name); /* the above, or LAYOUT_METADATA_TEMP */
+/* "savepoint-<first 6 of job_id>-<12 hex>" */
+void layout_savepoint_name(const char *job_id, struct rng *rng, char out[LAYOUT_NAME_MAX]);
+bool layout_is_savepoint(const char *name);
+/* 32 lower-case hex digits. */
+bool layout_is_job_id(const char *name);
+
+/* "<dir>/<job id>", "<job dir>/chk-<id>" */
+MUST_USE enum rc layout_job_dir(char *out, size_t cap, const char *dir, const char *job_id,
+                                struct err *err);
+MUST_USE enum rc layout_checkpoint_dir(char *out, size_t cap, const char *job_dir,
+                                       uint64_t checkpoint_id, struct err *err);
+
+/* One path component that a _metadata may name: 1..255 bytes, no '/', no control characters, not "." or "..",
+ * not LAYOUT_METADATA. */
+bool layout_is_plain_name(const char *name);
+/* What a _metadata may name, as state_file.path: "<plain name>" (exclusive) or "../shared/<32 hex>.sst" (shared). */
+bool layout_is_exclusive_path(const char *path);
+MUST_USE bool layout_parse_shared_path(const char *path, struct digest128 *digest);
+
+#endif
