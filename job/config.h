@@ -13,6 +13,8 @@
 
 #include "base/arena.h"
 #include "base/fs.h"
+#include "checkpoint/coordinator.h"
+#include "checkpoint/restart_strategy.h"
 
 enum option_type {
     OPTION_BOOL,     /* true | false */
@@ -93,14 +95,19 @@ typedef void config_list_fn(void *ctx, const struct option *option, const char *
                             enum config_layer source);
 void config_list(const struct config *c, bool only_set, config_list_fn *fn, void *ctx);
 
-/* The words of enum options, in the order of the table (claim mode: enum claim_mode, job/runtime/supervisor.h). */
+/* The words of enum options, in the order of the table (claim mode: enum claim_mode in job/runtime/supervisor.h; retention: enum
+ * checkpoint_retention in checkpoint/completed.h). */
 enum { MODE_EXACTLY_ONCE, MODE_AT_LEAST_ONCE };
-enum { RETAIN_NONE, RETAIN_DELETE_ON_CANCELLATION, RETAIN_ON_CANCELLATION };
 enum { STORAGE_JOBMANAGER, STORAGE_FILESYSTEM };
 enum { BACKEND_TYPE_HASHMAP, BACKEND_TYPE_ROCKSDB };
 enum { RUNTIME_STREAMING, RUNTIME_BATCH, RUNTIME_AUTOMATIC };
 enum { RESTART_NONE, RESTART_OFF, RESTART_DISABLE, RESTART_FIXED_DELAY, RESTART_FAILURE_RATE, RESTART_EXPONENTIAL_DELAY };
 enum { RESULT_TABLE, RESULT_CHANGELOG, RESULT_TABLEAU };
+
+/* The options of one noun, gathered. The strings hold until the next change of c; first_id, rng, topology are the caller's to fill. */
+void config_coordinator(const struct config *c, struct coordinator_config *out);
+/* restart-strategy.*; without a type: exponential-delay when checkpoints are periodic, else none. */
+void config_restart(const struct config *c, struct restart_config *out);
 
 /* Values as text; shared with table options ('csv.…', 'rows-per-second'). RC_INVALID says what is allowed. */
 MUST_USE enum rc duration_parse(const char *text, int64_t *ms, struct err *err);
