@@ -38,6 +38,7 @@ struct decoder_ops {
 struct decoder {
     const struct decoder_ops *ops;
     const char *file;     /* for messages; set by the caller */
+    uint32_t max_rows;    /* stop when out holds this many rows; 0: when it is full */
     uint64_t line_number; /* from 1; set at start and on seek by the caller, kept by decode */
     uint64_t bad_rows, null_fields; /* counted; read and reset by the caller */
 };
@@ -55,7 +56,7 @@ struct encoder {
 
 struct format {
     const char *name; /* "csv", "json" */
-    /* Reads '<name>.*' options; an unknown one is RC_INVALID with the nearest name. Pairs are borrowed; results in arena. */
+    /* Reads '<name>.*' options and 'varve.bad-rows' ('fail' | 'skip'), keys given in full; an unknown one is RC_INVALID with the nearest name. Pairs are borrowed; results in arena. */
     enum rc (*options)(struct arena *, size_t count, const char *const *keys, const char *const *values,
                        struct format_options *out, struct err *);
     struct decoder *(*decoder_new)(const struct schema *, const struct format_options *);

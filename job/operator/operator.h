@@ -16,6 +16,7 @@
 struct output {
     enum rc (*batch)(struct output *, struct batch *, struct err *);
     enum rc (*watermark)(struct output *, int64_t watermark_ms, struct err *);
+    enum rc (*idle)(struct output *, struct err *); /* no rows for a while: sends ELEMENT_IDLE on; NULL: nobody cares */
 };
 
 /* Counters of one operator in one subtask: written by the task's thread, read by others (atomic, relaxed). */
