@@ -38,6 +38,8 @@ struct operator_context {
     uint32_t subtask_index, parallelism, key_group_count;
     bool restored;               /* from a checkpoint or savepoint */
     uint64_t restored_checkpoint_id;
+    bool earlier_run_dead;       /* the run that took it is known to have ended (its directory's lock was free, or it was an
+                                  * earlier attempt of this job): its leftovers may be removed */
     struct keyed_backend *keyed; /* NULL unless the spec says keyed */
     struct operator_state *state;
     struct operator_metrics *metrics;
