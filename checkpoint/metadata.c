@@ -4,6 +4,7 @@
 #include "checkpoint/layout.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define STATE_NAME_MAX 255
