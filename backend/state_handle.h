@@ -1,7 +1,7 @@
 /* state_handle.h - value types that say where the bytes of a snapshot lie. No behaviour, no I/O.
  *
  * Everything a handle points to lives in the arena of whoever made it (a snapshot's, or a decoded
- * _metadata's); handles are copied deep with state_handle_copy.c's functions when they move to another
+ * _metadata's); handles are copied deep with the functions at the end when they move to another
  * lifetime.
  */
 #ifndef VARVE_BACKEND_STATE_HANDLE_H
