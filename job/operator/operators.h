@@ -43,6 +43,9 @@ struct aggregate_spec {
     bool emit_update_before; /* false where the consumer does not need -U (then only +I, +U) */
 };
 struct operator *aggregate_new(const struct aggregate_spec *spec);
+/* The keyed states it will open, for the plan (pre-flight check, EXPLAIN); in `a`. RC_UNSUPPORTED: a call that cannot be kept. */
+MUST_USE enum rc aggregate_states(struct arena *a, const struct aggregate_spec *spec,
+                                  struct state_desc **out, size_t *count, struct err *err);
 
 /* GROUP BY window_start, window_end [, keys] over TUMBLE with event time: results when the watermark passes the window's end; later rows
  * are counted and dropped. Output columns: keys, then calls, then window_start, window_end, window_time as asked. */
@@ -58,6 +61,8 @@ struct window_spec {
     const char *time_zone; /* windows of TIMESTAMP_LTZ align to local time */
 };
 struct operator *window_new(const struct window_spec *spec);
+MUST_USE enum rc window_states(struct arena *a, const struct window_spec *spec,
+                               struct state_desc **out, size_t *count, struct err *err);
 /* TUMBLE without aggregation: appends window_start, window_end, window_time columns. */
 struct operator *window_assign_new(const struct window_spec *spec);
 

@@ -1,0 +1,115 @@
+/* group_key.c - see group_key.h */
+#include "job/operator/group_key.h"
+
+#define KEY_TEXT_MAX 200u /* bytes of a key in a message */
+
+static void key_schema(struct arena *a, const struct schema *input, const uint32_t *columns,
+                       uint32_t count, struct schema *out)
+{
+    out->field_count = count;
+    out->fields = ARENA_ARRAY(a, count + 1, struct schema_field);
+    out->rowtime = -1;
+    for (uint32_t i = 0; i < count; i++)
+        out->fields[i] = input->fields[columns[i]];
+}
+
+const char *group_key_type(struct arena *a, const struct schema *input, const uint32_t *columns, uint32_t count)
+{
+    struct schema keys;
+
+    key_schema(a, input, columns, count, &keys);
+    for (uint32_t i = 0; i < count; i++)
+        keys.fields[i].type.nullable = true; /* NOT NULL is not a part of the coding */
+    return schema_str(a, &keys);
+}
+
+void group_key_init(struct group_key *g, const struct schema *input, const uint32_t *columns,
+                    uint32_t count, uint32_t key_group_count, enum key_namespace ns)
+{
+    memset(g, 0, sizeof *g);
+    g->arena = arena_new(0);
+    g->columns = columns;
+    g->count = count;
+    g->key_group_count = key_group_count;
+    g->ns = ns;
+    key_schema(g->arena, input, columns, count, &g->schema);
+    g->rows = row_key_new(input, count, columns, key_group_count, ns);
+    g->type_text = group_key_type(g->arena, input, columns, count);
+}
+
+void group_key_release(struct group_key *g)
+{
+    row_key_free(g->rows);
+    arena_free(g->arena);
+    memset(g, 0, sizeof *g);
+}
+
+static void append_field(const struct row_layout *l, const uint8_t *row, uint32_t i, struct type type,
+                         struct batch_builder *out)
+{
+    uint32_t nanos = 0;
+    int64_t ms, per_ms;
+
+    if (binary_row_is_null(row, i)) {
+        batch_append_null(out, i);
+        return;
+    }
+    switch (l->kinds[i]) {
+    case FIELD_F32:
+        batch_append_double(out, i, (double)binary_row_f32(l, row, i));
+        break;
+    case FIELD_F64:
+        batch_append_double(out, i, binary_row_f64(l, row, i));
+        break;
+    case FIELD_BYTES:
+        batch_append_bytes(out, i, binary_row_bytes(l, row, i));
+        break;
+    case FIELD_TIMESTAMP_WIDE:
+        ms = binary_row_timestamp(l, row, i, &nanos);
+        per_ms = timestamp_units_per_ms(type.precision);
+        batch_append_int(out, i, ms * per_ms + nanos * per_ms / NS_PER_MS);
+        break;
+    case FIELD_DECIMAL_WIDE:
+        batch_append_decimal(out, i, binary_row_decimal(l, row, i));
+        break;
+    default:
+        if (type.kind == TYPE_DECIMAL)
+            batch_append_decimal(out, i, binary_row_decimal(l, row, i));
+        else if (type.kind == TYPE_BOOLEAN)
+            batch_append_bool(out, i, binary_row_int(l, row, i) != 0);
+        else
+            batch_append_int(out, i, binary_row_int(l, row, i));
+    }
+}
+
+enum rc group_key_decode(const struct group_key *g, struct bytes key, struct batch_builder *out,
+                         int64_t *window, uint32_t *group, struct err *err)
+{
+    const struct row_layout *l = row_key_layout(g->rows);
+    struct key_parts parts;
+
+    RETURN_IF_ERR(key_split(key, g->key_group_count, g->ns, &parts, err));
+    RETURN_IF_ERR(binary_row_check(l, parts.row, "key in state", err));
+    for (uint32_t i = 0; i < g->count; i++)
+        append_field(l, parts.row.data, i, g->schema.fields[i].type, out);
+    *window = parts.window;
+    *group = parts.group;
+    return RC_OK;
+}
+
+void group_key_print(const struct group_key *g, const struct batch *in, uint32_t row, struct buf *out)
+{
+    struct buf value = {0};
+
+    buf_append_u8(out, '(');
+    for (uint32_t i = 0; i < g->count; i++) {
+        buf_clear(&value);
+        column_print(&in->columns[g->columns[i]], row, &value);
+        buf_printf(out, "%s%s = ", i > 0 ? ", " : "", g->schema.fields[i].name);
+        buf_append(out, value.data, value.len < KEY_TEXT_MAX ? value.len : KEY_TEXT_MAX);
+        if (value.len > KEY_TEXT_MAX)
+            buf_printf(out, "... (%zu bytes)", value.len);
+    }
+    buf_append_u8(out, ')');
+    buf_release(&value);
+}

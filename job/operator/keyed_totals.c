@@ -1,0 +1,189 @@
+/* keyed_totals.c - see keyed_totals.h */
+#include "job/operator/keyed_totals.h"
+
+static const char *namespace_name(enum key_namespace ns) { return ns == KEY_NS_BIGINT ? "BIGINT" : "VOID"; }
+
+static struct state_desc row_state(const struct totals_config *config, const struct acc_layout *layout,
+                                   const char *key_type)
+{
+    return (struct state_desc){
+        .name = config->state_name,
+        .kind = STATE_VALUE,
+        .key_type = key_type,
+        .namespace_type = namespace_name(config->ns),
+        .user_key_type = "",
+        .value_type = layout->value_type,
+        .fixed_value_bytes = layout->row_bytes,
+        .operand_operator = "",
+    };
+}
+
+enum rc keyed_totals_states(struct arena *a, const struct totals_config *config,
+                            struct state_desc **out, size_t *count, struct err *err)
+{
+    struct acc_layout layout;
+    struct state_desc *text, *distinct;
+    size_t text_count, distinct_count;
+    const char *key_type = group_key_type(a, config->input, config->keys, config->key_count);
+    const char *ns = namespace_name(config->ns);
+
+    RETURN_IF_ERR(acc_layout_make(a, config->calls, config->call_count, config->input,
+                                  config->retracts, &layout, err));
+    text_calls_states(a, &layout, key_type, ns, &text, &text_count);
+    distinct_calls_states(a, &layout, key_type, ns, &distinct, &distinct_count);
+    *count = 1 + text_count + distinct_count;
+    *out = ARENA_ARRAY(a, *count, struct state_desc);
+    (*out)[0] = row_state(config, &layout, key_type);
+    memcpy(*out + 1, text, text_count * sizeof *text);
+    memcpy(*out + 1 + text_count, distinct, distinct_count * sizeof *distinct);
+    return RC_OK;
+}
+
+enum rc keyed_totals_open(struct keyed_totals *t, const struct totals_config *config,
+                          struct keyed_backend *backend, uint32_t key_group_count, struct err *err)
+{
+    const char *ns = namespace_name(config->ns);
+    struct state_desc desc;
+
+    memset(t, 0, sizeof *t);
+    t->arena = arena_new(0);
+    RETURN_IF_ERR(acc_layout_make(t->arena, config->calls, config->call_count, config->input,
+                                  config->retracts, &t->layout, err));
+    acc_scratch_init(&t->scratch, &t->layout, TOTALS_ROWS_MAX);
+    group_key_init(&t->key, config->input, config->keys, config->key_count, key_group_count, config->ns);
+    t->rows = mem_calloc(TOTALS_ROWS_MAX, sizeof *t->rows);
+    t->fresh = mem_calloc(TOTALS_ROWS_MAX, 1);
+    t->dedup = mem_calloc(1, sizeof *t->dedup);
+    desc = row_state(config, &t->layout, t->key.type_text);
+    RETURN_IF_ERR(keyed_state_open(backend, &desc, &t->state, err));
+    RETURN_IF_ERR(distinct_calls_open(&t->distinct, &t->layout, backend, t->key.type_text, ns,
+                                      key_group_count, config->ns, TOTALS_ROWS_MAX, err));
+    return text_calls_open(&t->text, &t->layout, backend, t->key.type_text, ns, key_group_count,
+                           config->ns, TOTALS_ROWS_MAX, err);
+}
+
+void keyed_totals_release(struct keyed_totals *t)
+{
+    if (t->arena == NULL)
+        return;
+    distinct_calls_release(&t->distinct);
+    text_calls_release(&t->text);
+    acc_scratch_release(&t->scratch, &t->layout);
+    if (t->key.arena != NULL)
+        group_key_release(&t->key);
+    mem_free(t->rows);
+    mem_free(t->fresh);
+    mem_free(t->dedup);
+    arena_free(t->arena);
+    memset(t, 0, sizeof *t);
+}
+
+uint32_t keyed_totals_chunk(const struct keyed_totals *t, const struct batch *in, bool emit)
+{
+    return text_calls_chunk_rows(&t->text, in, emit);
+}
+
+/* A result that does not fit names its key. */
+static enum rc name_key(const struct keyed_totals *t, const struct batch *in, uint32_t row, enum rc rc,
+                        struct err *err)
+{
+    struct buf key = {0};
+
+    group_key_print(&t->key, in, row, &key);
+    rc = err_wrap(err, rc, "key %s", buf_cstr(&key));
+    buf_release(&key);
+    return rc;
+}
+
+static enum rc apply_call(struct keyed_totals *t, uint32_t index, const struct batch *in, uint32_t from,
+                          uint32_t n, bool emit, struct err *err)
+{
+    const struct acc_call *call = &t->layout.calls[index];
+    const uint8_t *use = distinct_calls_use(&t->distinct, index);
+    uint32_t bad_row = 0;
+    enum rc rc;
+
+    if (use != NULL)
+        memcpy(t->scratch.use, use, n);
+    else
+        acc_select(&t->scratch, call, in, from, n);
+    if (call->field_count > 0) {
+        rc = acc_apply(&t->scratch, &t->layout, index, in, from, n, t->rows, emit, &bad_row, err);
+        return rc == RC_OK ? rc : name_key(t, in, from + bad_row, rc, err);
+    }
+    for (uint32_t i = 0; i < t->text.count; i++)
+        if (t->text.calls[i].index == index)
+            text_calls_apply(&t->text, &t->text.calls[i], &t->layout, &t->scratch, in, from, n, t->dedup, emit);
+    return RC_OK;
+}
+
+enum rc keyed_totals_apply(struct keyed_totals *t, const struct batch *in, uint32_t from,
+                           uint32_t n, const struct key_batch *keys, bool emit, bool need_dedup,
+                           struct err *err)
+{
+    struct acc_scratch *s = &t->scratch;
+
+    ASSERT(n <= TOTALS_ROWS_MAX && keys->count == n);
+    memset(s->changed, 0, n);
+    memset(s->sign, 1, n);
+    if (in->kinds != NULL)
+        for (uint32_t i = 0; i < n; i++)
+            if (in->kinds[from + i] == ROW_UPDATE_BEFORE || in->kinds[from + i] == ROW_DELETE)
+                s->sign[i] = -1;
+    if (need_dedup || t->text.count > 0)
+        key_dedup_run(t->dedup, keys);
+    RETURN_IF_ERR(distinct_calls_run(&t->distinct, &t->layout, s, in, from, n, keys, err));
+    RETURN_IF_ERR(text_calls_load(&t->text, keys, t->dedup, err));
+    RETURN_IF_ERR(keyed_upsert(t->state, keys, t->rows, t->fresh, err)); /* last: its rows hold until the next call */
+    for (uint32_t i = 0; i < n; i++)
+        if (t->fresh[i])
+            memcpy(t->rows[i], t->layout.template_row, t->layout.row_bytes);
+    for (uint32_t c = 0; c < t->layout.call_count; c++)
+        RETURN_IF_ERR(apply_call(t, c, in, from, n, emit, err));
+    return RC_OK;
+}
+
+const struct column *keyed_totals_result(const struct keyed_totals *t, uint32_t index)
+{
+    for (uint32_t i = 0; i < t->text.count; i++)
+        if (t->text.calls[i].index == index)
+            return &t->text.calls[i].result;
+    return &t->scratch.result[index];
+}
+
+enum rc keyed_totals_finish(struct keyed_totals *t, const void *const *rows,
+                            const struct key_batch *keys, struct err *err)
+{
+    struct column column;
+    uint32_t bad_row = 0;
+
+    for (uint32_t c = 0; c < t->layout.call_count; c++) {
+        enum rc rc = RC_OK;
+
+        if (t->layout.calls[c].field_count > 0)
+            rc = acc_results(&t->scratch, &t->layout, c, rows, keys->count, &column, &bad_row, err);
+        if (rc != RC_OK) {
+            struct batch_builder *b = batch_builder_new(&t->key.schema);
+            struct buf text = {0};
+            int64_t window;
+            uint32_t group;
+
+            if (group_key_decode(&t->key, key_batch_at(keys, bad_row), b, &window, &group, NULL) == RC_OK) {
+                batch_row_end(b, ROW_INSERT);
+                buf_append_str(&text, "key (");
+                for (uint32_t k = 0; k < t->key.count; k++) {
+                    buf_printf(&text, "%s%s = ", k > 0 ? ", " : "", t->key.schema.fields[k].name);
+                    column_print(&batch_builder_view(b)->columns[k], 0, &text);
+                }
+                buf_append_str(&text, ")");
+                rc = err_wrap(err, rc, "%.300s", buf_cstr(&text));
+            }
+            buf_release(&text);
+            batch_builder_free(b);
+            return rc;
+        }
+    }
+    for (uint32_t i = 0; i < t->text.count; i++)
+        RETURN_IF_ERR(text_calls_results(&t->text, &t->text.calls[i], keys, err));
+    return RC_OK;
+}

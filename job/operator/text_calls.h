@@ -1,0 +1,56 @@
+/* text_calls.h - MIN, MAX, FIRST_VALUE and LAST_VALUE of text and bytes: each call has a value state of its own.
+ *
+ * Values vary in size, so they are read and written a batch at a time beside the fixed-size accumulator row. Within a batch the
+ * values of its distinct keys are held here: read once, written once. Thread: the task's.
+ */
+#ifndef VARVE_JOB_OPERATOR_TEXT_CALLS_H
+#define VARVE_JOB_OPERATOR_TEXT_CALLS_H
+
+#include "backend/key_codec.h"
+#include "job/operator/accumulator.h"
+#include "job/operator/key_dedup.h"
+
+struct text_call {
+    uint32_t index; /* of the call in the layout */
+    struct keyed_state *state;
+    struct bytes *current; /* by first row of the key: the value now; data NULL = none */
+    uint8_t *dirty;
+    struct buf loaded;    /* what current pointed to when the batch began */
+    struct column result; /* before and after at 2i, 2i + 1; or finished results */
+    struct buf result_bytes;
+};
+struct text_calls {
+    struct keyed_backend *backend;
+    uint32_t count, rows_max;
+    struct text_call *calls;
+    struct key_builder keys; /* of distinct or dirty rows */
+    struct bytes *values;    /* scratch, rows_max */
+    size_t largest_bytes;    /* largest value seen: bounds the next chunk */
+};
+
+/* The states of the layout's text calls, for the plan's description and for opening. Strings in `a`; *count of them. */
+void text_calls_states(struct arena *a, const struct acc_layout *layout, const char *key_type,
+                       const char *namespace_type, struct state_desc **out, size_t *count);
+MUST_USE enum rc text_calls_open(struct text_calls *t, const struct acc_layout *layout,
+                                 struct keyed_backend *backend, const char *key_type,
+                                 const char *namespace_type, uint32_t key_group_count,
+                                 enum key_namespace ns, uint32_t rows_max, struct err *err);
+void text_calls_release(struct text_calls *t);
+/* Rows that a chunk may have so that its results stay within BATCH_BYTES_MAX. */
+uint32_t text_calls_chunk_rows(const struct text_calls *t, const struct batch *in, bool emit);
+/* Reads the current values of the chunk's distinct keys. */
+MUST_USE enum rc text_calls_load(struct text_calls *t, const struct key_batch *keys,
+                                 const struct key_dedup *dedup, struct err *err);
+/* Applies call c to rows [from, from + n) of the batch, s->use saying which count. With emit fills c->result and s->changed. */
+void text_calls_apply(struct text_calls *t, struct text_call *c, const struct acc_layout *layout,
+                      struct acc_scratch *s, const struct batch *in, uint32_t from, uint32_t n,
+                      const struct key_dedup *dedup, bool emit);
+/* Writes what changed. */
+MUST_USE enum rc text_calls_store(struct text_calls *t, const struct key_batch *keys,
+                                  const struct key_dedup *dedup, struct err *err);
+/* Finished values of call c for n keys into c->result. */
+MUST_USE enum rc text_calls_results(struct text_calls *t, struct text_call *c,
+                                    const struct key_batch *keys, struct err *err);
+MUST_USE enum rc text_calls_delete(struct text_calls *t, const struct key_batch *keys, struct err *err);
+
+#endif
