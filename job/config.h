@@ -5,7 +5,7 @@
  * varve cannot do (yet) is RC_UNSUPPORTED with the reason. Nothing is accepted and ignored.
  *
  * A struct config holds layers, a later one wins: defaults < file < command line (-D) < SET. An alias sets the option it stands
- * for; in one layer the new key wins over its aliases, whatever the order (as in Flink).
+ * for; in one layer the new key wins over its aliases, whatever the order (as in Flink), except with SET, where the later one wins.
  * Thread: one at a time; copy it (config_copy) for another.
  */
 #ifndef VARVE_JOB_CONFIG_H
@@ -56,6 +56,7 @@ struct config; /* opaque */
 struct config *config_new(void); /* all defaults */
 struct config *config_copy(const struct config *c);
 void config_free(struct config *c);
+void config_swap(struct config *a, struct config *b); /* exchange all that they hold */
 
 /* Check and set in one layer (not CONFIG_DEFAULT). RC_INVALID, RC_UNSUPPORTED: nothing changes. */
 MUST_USE enum rc config_set(struct config *c, enum config_layer layer, const char *key,
@@ -104,6 +105,8 @@ enum { RUNTIME_STREAMING, RUNTIME_BATCH, RUNTIME_AUTOMATIC };
 enum { RESTART_NONE, RESTART_OFF, RESTART_DISABLE, RESTART_FIXED_DELAY, RESTART_FAILURE_RATE, RESTART_EXPONENTIAL_DELAY };
 enum { RESULT_TABLE, RESULT_CHANGELOG, RESULT_TABLEAU };
 
+/* STORAGE_*: as set, else filesystem when a checkpoint directory is set, else jobmanager. */
+int config_storage(const struct config *c);
 /* The options of one noun, gathered. The strings hold until the next change of c; first_id, rng, topology are the caller's to fill. */
 void config_coordinator(const struct config *c, struct coordinator_config *out);
 /* restart-strategy.*; without a type: exponential-delay when checkpoints are periodic, else none. */
