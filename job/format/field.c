@@ -1,0 +1,499 @@
+/* field.c - see field.h */
+#include "job/format/field.h"
+
+#include "job/datetime.h"
+#include "job/decimal.h"
+#include "job/number.h"
+
+#include <math.h>
+
+/* ---- text -> value --------------------------------------------------------------------------- */
+
+/* Java's String.trim: everything up to the blank. */
+static inline struct bytes trim(struct bytes t)
+{
+    while (t.len > 0 && t.data[0] <= ' ') {
+        t.data++;
+        t.len--;
+    }
+    while (t.len > 0 && t.data[t.len - 1] <= ' ')
+        t.len--;
+    return t;
+}
+
+#define INT64_DIGITS 19 /* every number of so many digits fits uint64_t */
+
+static inline enum field_fault parse_int(struct bytes text, int64_t min, int64_t max, int64_t *out)
+{
+    struct bytes t = trim(text);
+    const uint8_t *p = t.data, *end = p + t.len;
+    bool negative = false;
+    uint64_t v = 0;
+
+    if (p < end && (*p == '-' || *p == '+'))
+        negative = *p++ == '-';
+    if (p == end)
+        return FIELD_NOT_NUMBER;
+    if (end - p > INT64_DIGITS) {
+        while (p < end - 1 && *p == '0')
+            p++;
+    }
+    if (end - p > INT64_DIGITS) {
+        for (; p < end; p++) {
+            if (*p < '0' || *p > '9')
+                return FIELD_NOT_NUMBER;
+        }
+        return FIELD_OUT_OF_RANGE;
+    }
+    for (; p < end; p++) {
+        unsigned digit = (unsigned)*p - '0';
+
+        if (digit > 9)
+            return FIELD_NOT_NUMBER;
+        v = v * 10 + digit;
+    }
+    if (negative ? v > (uint64_t)max + 1 : v > (uint64_t)max)
+        return FIELD_OUT_OF_RANGE;
+    *out = negative ? (int64_t)(0 - v) : (int64_t)v;
+    return *out < min ? FIELD_OUT_OF_RANGE : FIELD_OK;
+}
+
+static enum field_fault append_integer(struct batch_builder *out, uint32_t column, int64_t min,
+                                       int64_t max, struct bytes text)
+{
+    int64_t v;
+    enum field_fault fault = parse_int(text, min, max, &v);
+
+    if (fault == FIELD_OK)
+        batch_append_int(out, column, v);
+    return fault;
+}
+
+static bool equals_ignoring_case(struct bytes t, const char *word)
+{
+    size_t len = strlen(word);
+
+    if (t.len != len)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        if ((t.data[i] | 0x20) != (uint8_t)word[i])
+            return false;
+    }
+    return true;
+}
+
+static enum field_fault append_boolean(struct batch_builder *out, uint32_t column, struct bytes text)
+{
+    struct bytes t = trim(text);
+    bool is_true = equals_ignoring_case(t, "true");
+
+    if (!is_true && !equals_ignoring_case(t, "false"))
+        return FIELD_NOT_BOOLEAN;
+    batch_append_bool(out, column, is_true);
+    return FIELD_OK;
+}
+
+static enum field_fault append_real(struct batch_builder *out, uint32_t column, struct bytes text)
+{
+    double v;
+
+    if (number_parse_double(text, &v, NULL) != RC_OK)
+        return FIELD_NOT_NUMBER;
+    batch_append_double(out, column, v);
+    return FIELD_OK;
+}
+
+static enum field_fault append_decimal(struct batch_builder *out, uint32_t column,
+                                       const struct type *type, struct bytes text)
+{
+    int128 v;
+    double real;
+
+    if (decimal_parse(text, type->precision, type->scale, &v, NULL) != RC_OK)
+        return number_parse_double(text, &real, NULL) == RC_OK && !isnan(real) ? FIELD_OUT_OF_RANGE
+                                                                               : FIELD_NOT_NUMBER;
+    batch_append_decimal(out, column, v);
+    return FIELD_OK;
+}
+
+static enum field_fault append_datetime(struct batch_builder *out, uint32_t column,
+                                        const struct type *type, struct bytes text)
+{
+    int64_t v;
+    int32_t small;
+    bool zoned = false;
+
+    switch (type->kind) {
+    case TYPE_DATE:
+        if (date_parse(text, &small, NULL) != RC_OK)
+            return FIELD_NOT_DATE;
+        v = small;
+        break;
+    case TYPE_TIME:
+        if (time_parse(text, type->precision < 3 ? type->precision : 3, &small, NULL) != RC_OK)
+            return FIELD_NOT_TIME;
+        v = small;
+        break;
+    case TYPE_TIMESTAMP:
+        if (timestamp_parse(text, type->precision, NULL, &v, NULL) != RC_OK)
+            return FIELD_NOT_TIMESTAMP;
+        break;
+    default:
+        if (timestamp_parse(text, type->precision, &zoned, &v, NULL) != RC_OK)
+            return FIELD_NOT_TIMESTAMP;
+        if (!zoned)
+            return FIELD_NOT_INSTANT;
+        break;
+    }
+    batch_append_int(out, column, v);
+    return FIELD_OK;
+}
+
+static enum field_fault append_text(struct batch_builder *out, uint32_t column, struct bytes text,
+                                    bool ascii)
+{
+    if (text.len > VALUE_BYTES_MAX)
+        return FIELD_TOO_LONG;
+    if (!ascii && !utf8_valid(text))
+        return FIELD_NOT_UTF8;
+    batch_append_bytes(out, column, text);
+    return FIELD_OK;
+}
+
+static enum field_fault append_binary(struct batch_builder *out, uint32_t column, struct bytes text,
+                                      struct buf *scratch)
+{
+    buf_clear(scratch);
+    if (!base64_decode(text, scratch))
+        return FIELD_NOT_BASE64;
+    if (scratch->len > VALUE_BYTES_MAX)
+        return FIELD_TOO_LONG;
+    batch_append_bytes(out, column, buf_bytes(scratch));
+    return FIELD_OK;
+}
+
+enum field_fault field_append(struct batch_builder *out, uint32_t column, const struct type *type,
+                              struct bytes text, bool ascii, struct buf *scratch)
+{
+    switch (type->kind) {
+    case TYPE_CHAR:
+    case TYPE_VARCHAR:
+        return append_text(out, column, text, ascii);
+    case TYPE_BIGINT:
+    case TYPE_INTERVAL_DAY:
+        return append_integer(out, column, INT64_MIN, INT64_MAX, text);
+    case TYPE_INT:
+    case TYPE_INTERVAL_YEAR:
+        return append_integer(out, column, INT32_MIN, INT32_MAX, text);
+    case TYPE_SMALLINT:
+        return append_integer(out, column, INT16_MIN, INT16_MAX, text);
+    case TYPE_TINYINT:
+        return append_integer(out, column, INT8_MIN, INT8_MAX, text);
+    case TYPE_BOOLEAN:
+        return append_boolean(out, column, text);
+    case TYPE_FLOAT:
+    case TYPE_DOUBLE:
+        return append_real(out, column, text);
+    case TYPE_DECIMAL:
+        return append_decimal(out, column, type, text);
+    case TYPE_BINARY:
+    case TYPE_VARBINARY:
+        return append_binary(out, column, text, scratch);
+    case TYPE_DATE:
+    case TYPE_TIME:
+    case TYPE_TIMESTAMP:
+    case TYPE_TIMESTAMP_LTZ:
+        return append_datetime(out, column, type, text);
+    case TYPE_NULL:
+        break;
+    }
+    batch_append_null(out, column);
+    return FIELD_OK;
+}
+
+/* ---- reasons --------------------------------------------------------------------------------- */
+
+#define QUOTE_BYTES_MAX 60u
+#define NUMBER_BYTES_MAX 40u /* a longer number out of range is told by its length */
+
+void field_quote(struct bytes text, struct buf *out)
+{
+    bool has_single = text.len > 0 && memchr(text.data, '\'', text.len) != NULL;
+    bool has_double = text.len > 0 && memchr(text.data, '"', text.len) != NULL;
+    uint8_t quote = has_single && !has_double ? '"' : '\'';
+    size_t n = text.len < QUOTE_BYTES_MAX ? text.len : QUOTE_BYTES_MAX;
+    bool valid;
+
+    /* Never end inside a character. */
+    while (n > 0 && n < text.len && (text.data[n] & 0xc0) == 0x80)
+        n--;
+    valid = utf8_valid(bytes_of(text.data, n));
+    buf_append_u8(out, quote);
+    for (size_t i = 0; i < n; i++) {
+        uint8_t c = text.data[i];
+
+        if (c == quote || c == '\\')
+            buf_printf(out, "\\%c", c);
+        else if (c < ' ' || c == 0x7f || (c > 0x7f && !valid))
+            buf_printf(out, "\\x%02x", c);
+        else
+            buf_append_u8(out, c);
+    }
+    buf_append_u8(out, quote);
+    if (n < text.len)
+        buf_printf(out, "... (%zu bytes)", text.len);
+}
+
+static void out_of_range_print(const struct type *type, struct bytes text, struct buf *out)
+{
+    struct bytes t = trim(text);
+
+    buf_append_str(out, "number out of range: ");
+    if (t.len < NUMBER_BYTES_MAX)
+        buf_append(out, t.data, t.len);
+    else
+        buf_printf(out, "%zu digits", t.len);
+    buf_append_str(out, " (");
+    type_print(*type, false, out);
+    buf_append_str(out, ")");
+}
+
+void field_fault_print(enum field_fault fault, const struct type *type, struct bytes text,
+                       struct buf *out)
+{
+    static const char *const what[] = {
+        [FIELD_OK] = "",
+        [FIELD_NOT_NUMBER] = "not a number: ",
+        [FIELD_OUT_OF_RANGE] = "",
+        [FIELD_NOT_BOOLEAN] = "not true or false: ",
+        [FIELD_NOT_DATE] = "not a date: ",
+        [FIELD_NOT_TIME] = "not a time: ",
+        [FIELD_NOT_TIMESTAMP] = "not a timestamp: ",
+        [FIELD_NOT_INSTANT] = "not a timestamp with a zone (Z at its end): ",
+        [FIELD_NOT_BASE64] = "not base64: ",
+        [FIELD_NOT_UTF8] = "not UTF-8: ",
+        [FIELD_TOO_LONG] = "value too long: ",
+    };
+
+    if (fault == FIELD_OUT_OF_RANGE) {
+        out_of_range_print(type, text, out);
+    } else if (fault == FIELD_TOO_LONG) {
+        buf_printf(out, "value of %zu bytes is longer than %u", text.len, VALUE_BYTES_MAX);
+    } else {
+        buf_append_str(out, what[fault]);
+        field_quote(text, out);
+    }
+}
+
+/* ---- UTF-8, base64 --------------------------------------------------------------------------- */
+
+/* Length of the well-formed sequence at p, 0 when there is none: no overlong forms, no surrogates. */
+static size_t utf8_sequence(const uint8_t *p, size_t left)
+{
+    static const struct {
+        uint8_t lead_min, lead_max, len, second_min, second_max;
+    } forms[] = {
+        {0xc2, 0xdf, 2, 0x80, 0xbf}, {0xe0, 0xe0, 3, 0xa0, 0xbf}, {0xe1, 0xec, 3, 0x80, 0xbf},
+        {0xed, 0xed, 3, 0x80, 0x9f}, {0xee, 0xef, 3, 0x80, 0xbf}, {0xf0, 0xf0, 4, 0x90, 0xbf},
+        {0xf1, 0xf3, 4, 0x80, 0xbf}, {0xf4, 0xf4, 4, 0x80, 0x8f},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        if (p[0] > forms[i].lead_max)
+            continue;
+        if (p[0] < forms[i].lead_min || left < forms[i].len || p[1] < forms[i].second_min ||
+            p[1] > forms[i].second_max)
+            return 0;
+        for (size_t k = 2; k < forms[i].len; k++) {
+            if ((p[k] & 0xc0) != 0x80)
+                return 0;
+        }
+        return forms[i].len;
+    }
+    return 0;
+}
+
+bool utf8_valid(struct bytes text)
+{
+    const uint8_t *p = text.data, *end = p + text.len;
+
+    while (p < end) {
+        if (end - p >= 8) {
+            uint64_t word;
+
+            memcpy(&word, p, 8);
+            if ((word & 0x8080808080808080u) == 0) {
+                p += 8;
+                continue;
+            }
+        }
+        if (*p < 0x80) {
+            p++;
+        } else {
+            size_t n = utf8_sequence(p, (size_t)(end - p));
+
+            if (n == 0)
+                return false;
+            p += n;
+        }
+    }
+    return true;
+}
+
+static const char base64_alphabet[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+void base64_encode(struct bytes plain, struct buf *out)
+{
+    const uint8_t *p = plain.data;
+    size_t left = plain.len;
+    uint8_t *to;
+
+    buf_reserve(out, (plain.len + 2) / 3 * 4);
+    to = out->data + out->len;
+    for (; left > 0; p += left < 3 ? left : 3, left -= left < 3 ? left : 3) {
+        uint32_t v = (uint32_t)p[0] << 16 | (left > 1 ? (uint32_t)p[1] << 8 : 0) |
+                     (left > 2 ? (uint32_t)p[2] : 0);
+
+        *to++ = (uint8_t)base64_alphabet[v >> 18];
+        *to++ = (uint8_t)base64_alphabet[v >> 12 & 63];
+        *to++ = left > 1 ? (uint8_t)base64_alphabet[v >> 6 & 63] : '=';
+        *to++ = left > 2 ? (uint8_t)base64_alphabet[v & 63] : '=';
+    }
+    out->len += (plain.len + 2) / 3 * 4;
+}
+
+/* 0..63, or 64 for no digit. */
+static uint32_t base64_digit(uint8_t c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return (uint32_t)(c - 'A');
+    if (c >= 'a' && c <= 'z')
+        return (uint32_t)(c - 'a') + 26;
+    if (c >= '0' && c <= '9')
+        return (uint32_t)(c - '0') + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : 64;
+}
+
+bool base64_decode(struct bytes text, struct buf *out)
+{
+    size_t padding = 0;
+
+    if (text.len % 4 != 0)
+        return false;
+    while (padding < 2 && text.len > padding && text.data[text.len - 1 - padding] == '=')
+        padding++;
+    for (size_t i = 0; i < text.len; i += 4) {
+        bool last = i + 4 == text.len;
+        size_t digits = last ? 4 - padding : 4;
+        uint32_t v = 0;
+
+        for (size_t k = 0; k < 4; k++) {
+            uint32_t d = k < digits ? base64_digit(text.data[i + k]) : 0;
+
+            if (d > 63)
+                return false;
+            v = v << 6 | d;
+        }
+        if (last && padding > 0 && (v & ((1u << (8 * padding)) - 1)) != 0)
+            return false; /* bits behind the last byte */
+        for (size_t k = 0; k + 1 < digits; k++)
+            buf_append_u8(out, (uint8_t)(v >> (16 - 8 * k)));
+    }
+    return true;
+}
+
+/* ---- value -> text --------------------------------------------------------------------------- */
+
+static int64_t int_at(const struct column *c, uint32_t row)
+{
+    switch (type_width(c->type.kind)) {
+    case 1:
+        return ((const int8_t *)c->values)[row];
+    case 2:
+        return ((const int16_t *)c->values)[row];
+    case 4:
+        return ((const int32_t *)c->values)[row];
+    default:
+        return ((const int64_t *)c->values)[row];
+    }
+}
+
+/* As Java's BigDecimal.toString: an exponent where the first digit lies more than six places behind the point. */
+static void decimal_print_scientific(int128 v, uint32_t scale, struct buf *out)
+{
+    uint32_t digits = 1;
+    int128 magnitude = v < 0 ? -v : v;
+
+    while (digits < DECIMAL_PRECISION_MAX && magnitude >= decimal_pow10(digits))
+        digits++;
+    if ((int32_t)digits - 1 - (int32_t)scale >= -6) {
+        decimal_print(v, scale, out);
+    } else {
+        decimal_print(v, digits - 1, out);
+        buf_printf(out, "E-%u", scale - (digits - 1));
+    }
+}
+
+/* "10:15:30.5": no zeros at the end of the fraction; the point stops the search, so those of the seconds stay. */
+static void time_print_short(int32_t ms, struct buf *out)
+{
+    time_print(ms, 3, out);
+    while (out->data[out->len - 1] == '0')
+        out->len--;
+    if (out->data[out->len - 1] == '.')
+        out->len--;
+}
+
+void field_print(const struct column *c, uint32_t row, bool scientific, char timestamp_sep,
+                 struct buf *out)
+{
+    switch (c->type.kind) {
+    case TYPE_NULL:
+        break;
+    case TYPE_BOOLEAN:
+        buf_append_str(out, bit_get(c->values, row) ? "true" : "false");
+        break;
+    case TYPE_TINYINT:
+    case TYPE_SMALLINT:
+    case TYPE_INT:
+    case TYPE_BIGINT:
+    case TYPE_INTERVAL_DAY:
+    case TYPE_INTERVAL_YEAR:
+        number_print_int(int_at(c, row), out);
+        break;
+    case TYPE_FLOAT:
+        number_print_float(((const float *)c->values)[row], out);
+        break;
+    case TYPE_DOUBLE:
+        number_print_double(((const double *)c->values)[row], out);
+        break;
+    case TYPE_DECIMAL:
+        if (scientific)
+            decimal_print_scientific(((const int128 *)c->values)[row], c->type.scale, out);
+        else
+            decimal_print(((const int128 *)c->values)[row], c->type.scale, out);
+        break;
+    case TYPE_CHAR:
+    case TYPE_VARCHAR:
+        buf_append(out, column_bytes(c, row).data, column_bytes(c, row).len);
+        break;
+    case TYPE_BINARY:
+    case TYPE_VARBINARY:
+        base64_encode(column_bytes(c, row), out);
+        break;
+    case TYPE_DATE:
+        date_print(int_at(c, row), out);
+        break;
+    case TYPE_TIME:
+        time_print_short((int32_t)int_at(c, row), out);
+        break;
+    case TYPE_TIMESTAMP:
+        timestamp_print_min(int_at(c, row), c->type.precision, timestamp_sep, 0, out);
+        break;
+    case TYPE_TIMESTAMP_LTZ:
+        timestamp_print_min(int_at(c, row), c->type.precision, timestamp_sep, 0, out);
+        buf_append_u8(out, 'Z');
+        break;
+    }
+}
