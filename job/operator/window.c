@@ -1,0 +1,361 @@
+/* window.c - GROUP BY over TUMBLE windows with event time. See operators.h.
+ *
+ * A group's totals are keyed by (key, window end); the namespace of Flink's window-aggs. When the watermark passes a window's end
+ * its groups leave, window by window in time order, in pieces: a piece of keys is read by a scan, emitted, deleted. The watermark is
+ * passed on after the last of them. Open windows and the watermark are union state, so that a restore fires each window once and counts late
+ * rows as before. After: WindowAggOperator (flink-table-runtime). */
+#include "job/operator/keyed_totals.h"
+#include "job/operator/tumble.h"
+
+#define OPEN_WINDOWS_STATE "open-windows" /* items: window end, big-endian */
+#define WATERMARK_STATE "watermark"       /* one item */
+#define FIRE_KEYS_MAX 65536u              /* keys read before they are deleted */
+
+struct window_op {
+    struct operator op;
+    const struct window_spec *spec;
+    const struct operator_context *ctx;
+    struct tumble tumble;
+    struct keyed_totals totals;
+    int64_t watermark_ms;
+    int64_t *open; /* ends of windows that may have groups, rising */
+    size_t open_count, open_cap;
+    /* rows of the batch at hand that are not late */
+    int64_t *ends;
+    uint32_t *sel;
+    struct batch_builder *kept;
+    /* firing */
+    bool firing;
+    int64_t firing_end;
+    int64_t pending_watermark_ms; /* passed on when done */
+    struct keyed_cursor *cursor;
+    struct key_builder fired, piece; /* to delete; at hand */
+    struct bytes *scan_keys, *scan_values;
+    const void **scan_rows;
+    struct batch_builder *key_columns;
+    struct column *columns;
+    int64_t *bounds;
+};
+
+static struct totals_config totals_config_of(const struct window_spec *spec)
+{
+    return (struct totals_config){
+        .state_name = "window-aggs",
+        .input = spec->input,
+        .key_count = spec->key_count,
+        .keys = spec->keys,
+        .call_count = spec->call_count,
+        .calls = spec->calls,
+        .ns = KEY_NS_BIGINT,
+    };
+}
+
+enum rc window_states(struct arena *a, const struct window_spec *spec, struct state_desc **out,
+                      size_t *count, struct err *err)
+{
+    struct totals_config config = totals_config_of(spec);
+
+    return keyed_totals_states(a, &config, out, count, err);
+}
+
+/* ---- open windows --------------------------------------------------------------------------------- */
+
+static void note_open(struct window_op *w, int64_t end)
+{
+    size_t at = w->open_count;
+
+    while (at > 0 && w->open[at - 1] > end)
+        at--;
+    if (at > 0 && w->open[at - 1] == end)
+        return;
+    if (w->open_count == w->open_cap) {
+        w->open_cap = w->open_cap == 0 ? 16 : 2 * w->open_cap;
+        w->open = mem_realloc(w->open, w->open_cap * sizeof *w->open);
+    }
+    memmove(w->open + at + 1, w->open + at, (w->open_count - at) * sizeof *w->open);
+    w->open[at] = end;
+    w->open_count++;
+}
+
+static void restore_times(struct window_op *w)
+{
+    const struct bytes *items;
+    size_t count = operator_state_restored(w->ctx->state, OPEN_WINDOWS_STATE, &items);
+
+    for (size_t i = 0; i < count; i++)
+        if (items[i].len == 8)
+            note_open(w, (int64_t)get_be64(items[i].data));
+    count = operator_state_restored(w->ctx->state, WATERMARK_STATE, &items);
+    for (size_t i = 0; i < count; i++) {
+        int64_t ms = items[i].len == 8 ? (int64_t)get_be64(items[i].data) : WATERMARK_NONE;
+
+        if (i == 0 || ms < w->watermark_ms)
+            w->watermark_ms = ms; /* the earliest of all subtasks: fires nothing too soon */
+    }
+}
+
+static enum rc window_open(struct operator *op, const struct operator_context *ctx, struct err *err)
+{
+    struct window_op *w = (struct window_op *)op;
+    struct totals_config config = totals_config_of(w->spec);
+
+    w->ctx = ctx;
+    w->watermark_ms = WATERMARK_NONE;
+    RETURN_IF_ERR(tumble_open(&w->tumble, w->spec, ctx->env->fs, err));
+    RETURN_IF_ERR(keyed_totals_open(&w->totals, &config, ctx->keyed, ctx->key_group_count, err));
+    w->ends = mem_alloc(BATCH_ROWS_MAX * sizeof *w->ends);
+    w->sel = mem_alloc(BATCH_ROWS_MAX * sizeof *w->sel);
+    w->kept = batch_builder_new(w->spec->input);
+    w->scan_keys = mem_calloc(TOTALS_ROWS_MAX, sizeof *w->scan_keys);
+    w->scan_values = mem_calloc(TOTALS_ROWS_MAX, sizeof *w->scan_values);
+    w->scan_rows = mem_calloc(TOTALS_ROWS_MAX, sizeof *w->scan_rows);
+    w->key_columns = batch_builder_new(&w->totals.key.schema);
+    w->columns = mem_calloc(w->spec->output->field_count + 4, sizeof *w->columns);
+    w->bounds = mem_alloc(3 * TOTALS_ROWS_MAX * sizeof *w->bounds);
+    key_builder_init(&w->fired, ctx->key_group_count, KEY_NS_BIGINT);
+    key_builder_init(&w->piece, ctx->key_group_count, KEY_NS_BIGINT);
+    restore_times(w);
+    return RC_OK;
+}
+
+/* ---- rows ----------------------------------------------------------------------------------------- */
+
+static enum rc apply_rows(struct window_op *w, const struct batch *in, const int64_t *ends, struct err *err)
+{
+    struct keyed_totals *t = &w->totals;
+    uint32_t *rows = w->sel;
+
+    for (uint32_t i = 0; i < in->rows; i++)
+        rows[i] = i;
+    for (uint32_t from = 0; from < in->rows;) {
+        uint32_t n = keyed_totals_chunk(t, in, false);
+        struct key_batch keys;
+
+        if (n > in->rows - from)
+            n = in->rows - from;
+        RETURN_IF_ERR(row_key_keys(t->key.rows, in, rows + from, n, ends + from, &keys, err));
+        RETURN_IF_ERR(keyed_totals_apply(t, in, from, n, &keys, false, false, err));
+        RETURN_IF_ERR(text_calls_store(&t->text, &keys, t->dedup, err));
+        from += n;
+    }
+    return RC_OK;
+}
+
+static enum rc window_process(struct operator *op, struct batch *in, struct output *out,
+                              struct err *err)
+{
+    struct window_op *w = (struct window_op *)op;
+    uint32_t n = 0;
+
+    (void)out;
+    w->ctx->metrics->records_in += in->rows;
+    if (in->kinds != NULL)
+        for (uint32_t i = 0; i < in->rows; i++)
+            if (in->kinds[i] != ROW_INSERT)
+                return err_set(err, RC_UNSUPPORTED, "%s: a window over rows that are updated or taken back is not supported yet",
+                               w->ctx->operator_name);
+    RETURN_IF_ERR(tumble_ends(&w->tumble, in, w->ends, err));
+    for (uint32_t i = 0; i < in->rows; i++) {
+        if (tumble_fires_at(&w->tumble, w->ends[i]) <= w->watermark_ms)
+            continue;
+        if (n == 0 || w->ends[i] != w->ends[n - 1])
+            note_open(w, w->ends[i]);
+        w->ends[n] = w->ends[i];
+        w->sel[n++] = i;
+    }
+    w->ctx->metrics->late_dropped += in->rows - n;
+    if (n == in->rows)
+        return apply_rows(w, in, w->ends, err);
+    batch_builder_clear(w->kept);
+    batch_gather(w->kept, in, w->sel, n, NULL);
+    return apply_rows(w, batch_builder_view(w->kept), w->ends, err);
+}
+
+/* ---- firing --------------------------------------------------------------------------------------- */
+
+static enum rc next_window(struct window_op *w, struct output *out, struct err *err)
+{
+    if (w->open_count > 0 && tumble_fires_at(&w->tumble, w->open[0]) <= w->watermark_ms) {
+        w->firing = true;
+        w->firing_end = w->open[0];
+        return keyed_scan_open(w->totals.state, (struct bytes){0}, &w->cursor, err);
+    }
+    w->firing = false;
+    w->ctx->metrics->watermark_ms = w->pending_watermark_ms;
+    return out->watermark(out, w->pending_watermark_ms, err);
+}
+
+static enum rc window_watermark(struct operator *op, int64_t watermark_ms, struct output *out,
+                                struct err *err)
+{
+    struct window_op *w = (struct window_op *)op;
+
+    w->pending_watermark_ms = watermark_ms;
+    if (watermark_ms > w->watermark_ms)
+        w->watermark_ms = watermark_ms;
+    return next_window(w, out, err);
+}
+
+static enum rc emit_piece(struct window_op *w, uint32_t n, struct output *out, struct err *err)
+{
+    const struct window_spec *spec = w->spec;
+    struct key_batch keys = key_builder_batch(&w->piece);
+    struct batch result = {.rows = n, .column_count = spec->output->field_count, .columns = w->columns};
+    struct batch *key_columns;
+    int64_t window;
+    uint32_t group;
+
+    batch_builder_clear(w->key_columns);
+    for (uint32_t i = 0; i < n; i++) {
+        RETURN_IF_ERR(group_key_decode(&w->totals.key, key_batch_at(&keys, i), w->key_columns, &window, &group, err));
+        batch_row_end(w->key_columns, ROW_INSERT);
+        w->ends[i] = window;
+    }
+    RETURN_IF_ERR(keyed_totals_finish(&w->totals, w->scan_rows, &keys, err));
+    key_columns = batch_builder_view(w->key_columns);
+    memcpy(w->columns, key_columns->columns, spec->key_count * sizeof *w->columns);
+    for (uint32_t c = 0; c < spec->call_count; c++)
+        w->columns[spec->key_count + c] = *keyed_totals_result(&w->totals, c);
+    tumble_columns(&w->tumble, w->ends, n, w->columns + spec->key_count + spec->call_count, w->bounds);
+    w->ctx->metrics->records_out += n;
+    return out->batch(out, &result, err);
+}
+
+/* The keys read so far have left: their groups go. */
+static enum rc delete_fired(struct window_op *w, struct err *err)
+{
+    struct key_batch keys = key_builder_batch(&w->fired);
+
+    if (keys.count == 0)
+        return RC_OK;
+    RETURN_IF_ERR(keyed_del(w->totals.state, &keys, err));
+    for (uint32_t from = 0; w->totals.text.count > 0 && from < keys.count; from += TOTALS_ROWS_MAX) {
+        struct key_batch some = {keys.count - from < TOTALS_ROWS_MAX ? keys.count - from : TOTALS_ROWS_MAX,
+                                 keys.data, keys.offsets + from};
+
+        RETURN_IF_ERR(text_calls_delete(&w->totals.text, &some, err));
+    }
+    key_builder_clear(&w->fired);
+    return RC_OK;
+}
+
+static enum rc end_scan(struct window_op *w, bool window_done, struct output *out, struct err *err)
+{
+    keyed_scan_close(w->cursor);
+    w->cursor = NULL;
+    RETURN_IF_ERR(delete_fired(w, err));
+    if (!window_done)
+        return keyed_scan_open(w->totals.state, (struct bytes){0}, &w->cursor, err);
+    RETURN_IF_ERR(distinct_calls_delete_window(&w->totals.distinct, w->firing_end, err));
+    memmove(w->open, w->open + 1, (w->open_count - 1) * sizeof *w->open);
+    w->open_count--;
+    return next_window(w, out, err);
+}
+
+static enum rc window_drain(struct operator *op, struct output *out, bool *more, struct err *err)
+{
+    struct window_op *w = (struct window_op *)op;
+    struct key_parts parts;
+    uint32_t got, n = 0;
+
+    *more = false;
+    if (!w->firing)
+        return RC_OK;
+    RETURN_IF_ERR(keyed_scan_next(w->cursor, TOTALS_ROWS_MAX, w->scan_keys, w->scan_values, &got, err));
+    key_builder_clear(&w->piece);
+    for (uint32_t i = 0; i < got; i++) {
+        if (w->scan_values[i].len != w->totals.layout.row_bytes)
+            return err_set(err, RC_CORRUPT, "%s: a row of window-aggs has %zu bytes instead of %u",
+                           w->ctx->operator_name, w->scan_values[i].len, w->totals.layout.row_bytes);
+        RETURN_IF_ERR(key_split(w->scan_keys[i], w->ctx->key_group_count, KEY_NS_BIGINT, &parts, err));
+        if (parts.window != w->firing_end)
+            continue;
+        RETURN_IF_ERR(key_builder_add_raw(&w->piece, w->scan_keys[i], err));
+        RETURN_IF_ERR(key_builder_add_raw(&w->fired, w->scan_keys[i], err));
+        w->scan_rows[n++] = w->scan_values[i].data;
+    }
+    if (n > 0)
+        RETURN_IF_ERR(emit_piece(w, n, out, err));
+    if (got == 0 || w->fired.count >= FIRE_KEYS_MAX)
+        RETURN_IF_ERR(end_scan(w, got == 0, out, err));
+    *more = w->firing;
+    return RC_OK;
+}
+
+static enum rc window_end_input(struct operator *op, struct output *out, struct err *err)
+{
+    struct window_op *w = (struct window_op *)op;
+
+    if (w->watermark_ms == WATERMARK_MAX)
+        return RC_OK; /* fired already */
+    return window_watermark(op, WATERMARK_MAX, out, err);
+}
+
+/* ---- snapshot and end ----------------------------------------------------------------------------- */
+
+static enum rc window_snapshot(struct operator *op, const struct barrier *barrier, struct err *err)
+{
+    struct window_op *w = (struct window_op *)op;
+    struct buf ends = {0};
+    struct bytes *items = mem_calloc(w->open_count + 1, sizeof *items);
+    uint8_t watermark[8];
+    struct bytes watermark_item = {watermark, 8};
+
+    (void)barrier;
+    (void)err;
+    ASSERT(!w->firing); /* a piece of a window is never split by a barrier: the task drains first */
+    for (size_t i = 0; i < w->open_count; i++)
+        buf_append_be64(&ends, (uint64_t)w->open[i]);
+    for (size_t i = 0; i < w->open_count; i++)
+        items[i] = bytes_of(ends.data + 8 * i, 8);
+    put_be64(watermark, (uint64_t)w->watermark_ms);
+    operator_state_set(w->ctx->state, OPEN_WINDOWS_STATE, LIST_UNION, items, w->open_count);
+    operator_state_set(w->ctx->state, WATERMARK_STATE, LIST_UNION, &watermark_item, 1);
+    mem_free(items);
+    buf_release(&ends);
+    return RC_OK;
+}
+
+static void window_close(struct operator *op, bool clean)
+{
+    struct window_op *w = (struct window_op *)op;
+
+    (void)clean;
+    if (w->cursor != NULL)
+        keyed_scan_close(w->cursor);
+    tumble_close(&w->tumble);
+    keyed_totals_release(&w->totals);
+    batch_builder_free(w->kept);
+    batch_builder_free(w->key_columns);
+    key_builder_release(&w->fired);
+    key_builder_release(&w->piece);
+    mem_free(w->open);
+    mem_free(w->ends);
+    mem_free(w->sel);
+    mem_free(w->scan_keys);
+    mem_free(w->scan_values);
+    mem_free(w->scan_rows);
+    mem_free(w->columns);
+    mem_free(w->bounds);
+    mem_free(w);
+}
+
+static const struct operator_ops window_ops = {
+    .kind = "window",
+    .open = window_open,
+    .process = window_process,
+    .watermark = window_watermark,
+    .drain = window_drain,
+    .end_input = window_end_input,
+    .snapshot = window_snapshot,
+    .close = window_close,
+};
+
+struct operator *window_new(const struct window_spec *spec)
+{
+    struct window_op *w = mem_calloc(1, sizeof *w);
+
+    w->op.ops = &window_ops;
+    w->spec = spec;
+    return &w->op;
+}
