@@ -72,8 +72,7 @@ void shared_registry_checkpoint_dropped(struct shared_registry *reg, uint64_t ch
 
 /* ---- deletion ------------------------------------------------------------------------------------ */
 
-/* Hand over up to `max` condemned names, each once; returned strings hold until finish_delete of that name or, once used again,
- * as long as it is used. Returns how many. */
+/* Hand over up to `max` condemned names, each once; returned strings hold until finish_delete of that name. Returns how many. */
 size_t shared_registry_take_condemned(struct shared_registry *reg, const char **names, size_t max);
 /* Re-check and begin: true = nobody uses it, unlink it now. false = used again, gone, or being deleted: leave it alone. */
 MUST_USE bool shared_registry_begin_delete(struct shared_registry *reg, const char *name);
