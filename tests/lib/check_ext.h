@@ -83,9 +83,9 @@ static inline void check_ext_hex(struct bytes b, size_t from, char *out, size_t 
         snprintf(out, cap, "(end)");
 }
 
-/* main of a test program with one case; `adds` is a list of tcase_add_* calls on `tc`, and may set
+/* main of a test program with one case; the rest is a list of tcase_add_* calls on `tc`, and may set
  * tcase_set_timeout(tc, s) and tcase_add_checked_fixture(tc, ..).. */
-#define TEST_MAIN(name, adds)                                                                      \
+#define TEST_MAIN(name, ...)                                                                       \
     int main(void)                                                                                 \
     {                                                                                              \
         Suite *suite = suite_create(name);                                                         \
@@ -94,7 +94,7 @@ static inline void check_ext_hex(struct bytes b, size_t from, char *out, size_t 
         int failed;                                                                                \
                                                                                                    \
         tcase_set_timeout(tc, 60);                                                                 \
-        adds;                                                                                      \
+        __VA_ARGS__;                                                                               \
         suite_add_tcase(suite, tc);                                                                \
         srunner_run_all(runner, CK_ENV);                                                           \
         failed = srunner_ntests_failed(runner);                                                    \
