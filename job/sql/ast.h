@@ -144,7 +144,7 @@ struct ast_table {
     enum ast_like_rule like_all, like_rules[LIKE_FEATURES];
 };
 struct ast_insert {
-    struct sql_pos pos;
+    struct sql_pos pos, table_pos;
     const char *table;
     uint32_t column_count; /* INSERT INTO t (a, b); 0: all */
     const char **columns;
