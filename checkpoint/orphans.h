@@ -46,9 +46,9 @@ struct orphan_report {
 MUST_USE enum rc orphans_scan(struct fs *fs, const char *job_dir, struct orphan_report *out, struct err *err);
 void orphan_report_release(struct orphan_report *r);
 
-/* Delete what the report lists and is older than min_age_ms at now_wall_ms. The caller holds the job directory's lock and the
- * report was made under it. RC_STATE when a _metadata is unreadable. *deleted counts. */
-MUST_USE enum rc orphans_delete(struct fs *fs, const struct orphan_report *r, int64_t now_wall_ms,
-                                int64_t min_age_ms, size_t *deleted, struct err *err);
+/* Delete what the report lists and was last changed at least min_age_ms ago (0: whatever its age, also with a clock that was set
+ * back). The caller holds the job directory's lock and made the report under it. RC_STATE when a _metadata is unreadable. */
+MUST_USE enum rc orphans_delete(const struct env *env, const struct orphan_report *r, int64_t min_age_ms,
+                                size_t *deleted, struct err *err);
 
 #endif

@@ -54,12 +54,13 @@ const char *storage_taskowned_dir(const struct storage *s);
 
 /* ---- restored snapshot (ownership) ------------------------------------------------------------------ */
 
-/* Bring every file of a restored snapshot into this job's own shared/ (hard link, reflink or copy; checked by digest),
+/* Bring every file of a restored snapshot into this job's own shared/ (hard link, reflink or copy),
  * before the first checkpoint, so that no _metadata ever names a file outside. resolved_path of each file then points
  * there (strings in `arena`).
  *   m             as recovery gave it: resolved_path set
  *   snapshot_dir  where its _metadata lies
  *   claim         true: storage_checkpoint_discard(m->checkpoint_id) deletes the snapshot there; false: never touched
+ * At most once in the life of a storage. Content is proven by keyed_backend_open, which reads these files (C13).
  * jobmanager storage leaves the paths as they are. On an error nothing is claimed; what was linked stays until close
  * and is swept by a later open. */
 MUST_USE enum rc storage_restore(struct storage *s, struct checkpoint_metadata *m,

@@ -1,0 +1,155 @@
+/* discard.c - see discard.h */
+#include "checkpoint/discard.h"
+
+#include "base/arena.h"
+#include "checkpoint/layout.h"
+#include "checkpoint/orphans.h"
+#include "checkpoint/recovery.h"
+#include "checkpoint/snapshot_dir.h"
+
+#include <inttypes.h>
+
+#define HOLDER_MAX 512
+
+static void read_holder(struct fs *fs, const char *path, char *out, size_t cap)
+{
+    struct buf text = {0};
+    size_t len = 0;
+
+    if (fs_read_all(fs, path, HOLDER_MAX, &text, NULL) == RC_OK)
+        for (; len < text.len && len + 1 < cap && text.data[len] >= 0x20 && text.data[len] < 0x7f; len++)
+            out[len] = (char)text.data[len];
+    out[len] = '\0';
+    buf_release(&text);
+}
+
+/* Not synced: after a crash nobody holds the lock. */
+static enum rc write_holder(struct fs *fs, const char *path, const char *holder, struct err *err)
+{
+    struct fs_file *file = NULL;
+    enum rc rc;
+
+    GOTO_IF_ERR(fs_open_append(fs, path, 0, &file, err));
+    GOTO_IF_ERR(fs_append(file, bytes_of_str(holder), err));
+    GOTO_IF_ERR(fs_append(file, bytes_of_str("\n"), err));
+    GOTO_IF_ERR(fs_close(&file, err));
+out:
+    fs_abandon(&file);
+    return rc;
+}
+
+enum rc job_dir_lock(struct fs *fs, const char *job_dir, const char *holder, struct fs_file **lock,
+                     struct err *err)
+{
+    char path[FS_PATH_MAX], other[HOLDER_MAX];
+    struct err local = {0};
+    enum rc rc;
+
+    RETURN_IF_ERR(path_join(path, sizeof path, job_dir, LAYOUT_LOCK, err));
+    rc = fs_lock(fs, path, lock, &local);
+    if (rc == RC_STATE) {
+        read_holder(fs, path, other, sizeof other);
+        return err_set(err, RC_STATE, "%s: is in use by a running job (%s)", job_dir,
+                       other[0] == '\0' ? "who does not say its name" : other);
+    }
+    if (rc != RC_OK)
+        return err_set(err, rc, "%s", local.msg);
+    if (holder == NULL)
+        return RC_OK;
+    rc = write_holder(fs, path, holder, err);
+    if (rc != RC_OK)
+        fs_abandon(lock);
+    return rc;
+}
+
+/* ---- a retained checkpoint's shared files ---------------------------------------------------------- */
+
+struct shared_names {
+    const struct orphan_report *others; /* after the snapshot was hidden */
+    const struct env *env;
+    size_t deleted;
+};
+
+/* A file that the discarded snapshot named: gone when the fresh report says that nobody names it. */
+static enum rc delete_if_orphan(void *ctx, const struct operator_meta *op UNUSED,
+                                const struct subtask_state *subtask UNUSED, struct state_file *file,
+                                struct err *err)
+{
+    struct shared_names *names = ctx;
+    struct err local = {0};
+    enum rc rc;
+
+    if (file->scope != FILE_SHARED)
+        return RC_OK;
+    for (size_t i = 0; i < names->others->orphan_count; i++) {
+        const struct orphan *o = &names->others->orphans[i];
+
+        if (o->kind != ORPHAN_SHARED || strcmp(path_base(o->path), path_base(file->path)) != 0)
+            continue;
+        rc = fs_unlink(names->env->fs, o->path, &local);
+        if (rc != RC_OK && rc != RC_NOT_FOUND)
+            return err_set(err, rc, "%s", local.msg);
+        names->deleted += rc == RC_OK;
+        break;
+    }
+    return RC_OK;
+}
+
+static enum rc delete_unnamed(const struct env *env, const struct checkpoint_metadata *meta,
+                              const char *job_dir, struct err *err)
+{
+    struct shared_names names = {.env = env};
+    struct orphan_report report;
+    enum rc rc;
+
+    GOTO_IF_ERR(orphans_scan(env->fs, job_dir, &report, err));
+    names.others = &report;
+    if (report.unreadable_count > 0)
+        log_line(env->log, LOG_WARN, "shared files stay: a _metadata beside them is unreadable dir=%s",
+                 job_dir);
+    else
+        GOTO_IF_ERR(metadata_each_file(meta, delete_if_orphan, &names, err));
+out:
+    orphan_report_release(&report);
+    return rc;
+}
+
+static bool names_shared(const struct checkpoint_metadata *meta)
+{
+    struct metadata_sizes sizes;
+
+    metadata_sizes_of(meta, &sizes);
+    return sizes.shared_count > 0;
+}
+
+static enum rc discard_locked(const struct env *env, const char *dir, const char *job_dir,
+                              const struct checkpoint_metadata *meta, struct err *err)
+{
+    RETURN_IF_ERR(snapshot_dir_hide(env->fs, dir, err));
+    if (names_shared(meta))
+        RETURN_IF_ERR(delete_unnamed(env, meta, job_dir, err));
+    return snapshot_dir_remove(env, dir, err);
+}
+
+enum rc discard_snapshot(const struct env *env, const char *dir, const char *locked_job_dir,
+                         struct err *err)
+{
+    struct arena *arena = arena_new(0);
+    struct checkpoint_metadata meta;
+    struct fs_file *lock = NULL;
+    char job_dir[FS_PATH_MAX];
+    uint64_t bytes, id;
+    enum rc rc;
+
+    GOTO_IF_ERR(recovery_read_metadata(env->fs, dir, arena, &meta, &bytes, err));
+    GOTO_IF_ERR(path_dir(job_dir, sizeof job_dir, dir, err));
+    /* A savepoint stands alone; a checkpoint is the business of whoever holds its job's directory. */
+    if (layout_parse_checkpoint(path_base(dir), &id) &&
+        (locked_job_dir == NULL || strcmp(locked_job_dir, job_dir) != 0))
+        GOTO_IF_ERR(job_dir_lock(env->fs, job_dir, NULL, &lock, err));
+    GOTO_IF_ERR(discard_locked(env, dir, job_dir, &meta, err));
+out:
+    fs_abandon(&lock);
+    arena_free(arena);
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "delete snapshot %s", dir);
+}

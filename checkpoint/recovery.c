@@ -1,0 +1,499 @@
+/* recovery.c - see recovery.h */
+#include "checkpoint/recovery.h"
+
+#include "base/arena.h"
+#include "checkpoint/layout.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+void recovered_release(struct recovered *r)
+{
+    arena_free(r->arena);
+    *r = (struct recovered){0};
+}
+
+/* ---- one snapshot ----------------------------------------------------------------------------------- */
+
+struct resolve {
+    struct arena *arena;
+    const char *dir, *shared_dir; /* of _metadata; beside it */
+};
+
+static enum rc resolve_file(void *ctx, const struct operator_meta *op UNUSED,
+                            const struct subtask_state *subtask UNUSED, struct state_file *file,
+                            struct err *err UNUSED)
+{
+    const struct resolve *r = ctx;
+
+    if (file->scope == FILE_EXCLUSIVE)
+        file->resolved_path = arena_printf(r->arena, "%s/%s", r->dir, file->path);
+    else if (file->scope == FILE_SHARED)
+        file->resolved_path = arena_printf(r->arena, "%s/%s", r->shared_dir,
+                                           file->path + strlen(LAYOUT_SHARED_PREFIX));
+    return RC_OK;
+}
+
+enum rc recovery_read_metadata(struct fs *fs, const char *dir, struct arena *arena,
+                               struct checkpoint_metadata *out, uint64_t *metadata_bytes,
+                               struct err *err)
+{
+    char path[FS_PATH_MAX], job_dir[FS_PATH_MAX];
+    struct buf file = {0};
+    struct resolve resolve = {.arena = arena, .dir = arena_strdup(arena, dir)};
+    enum rc rc;
+
+    *metadata_bytes = 0;
+    GOTO_IF_ERR(path_join(path, sizeof path, dir, LAYOUT_METADATA, err));
+    GOTO_IF_ERR(path_dir(job_dir, sizeof job_dir, dir, err));
+    GOTO_IF_ERR(fs_read_all(fs, path, METADATA_BYTES_MAX, &file, err));
+    *metadata_bytes = file.len;
+    GOTO_IF_ERR(metadata_own_decode(buf_bytes(&file), arena, arena_strdup(arena, path), out, err));
+    resolve.shared_dir = arena_printf(arena, "%s/%s", strcmp(job_dir, "/") == 0 ? "" : job_dir,
+                                      LAYOUT_SHARED);
+    GOTO_IF_ERR(metadata_each_file(out, resolve_file, &resolve, err));
+out:
+    buf_release(&file);
+    return rc;
+}
+
+/* ---- its files -------------------------------------------------------------------------------------- */
+
+struct file_check {
+    struct fs *fs;
+    bool digests;
+    struct arena *arena;
+    struct recovery_fault *faults;
+    size_t count, cap;
+};
+
+static void add_fault(struct file_check *c, const struct operator_meta *op,
+                      const struct subtask_state *subtask, const struct state_file *file,
+                      const char *reason)
+{
+    if (c->count == c->cap) {
+        struct recovery_fault *old = c->faults;
+
+        c->cap = c->cap == 0 ? 8 : c->cap * 2;
+        c->faults = ARENA_ARRAY(c->arena, c->cap, struct recovery_fault);
+        if (c->count > 0)
+            memcpy(c->faults, old, c->count * sizeof *old);
+    }
+    c->faults[c->count++] = (struct recovery_fault){
+        .operator_name = op->name,
+        .subtask_index = subtask->subtask_index,
+        .path = file->resolved_path,
+        .size_bytes = file->size_bytes,
+        .reason = reason,
+    };
+}
+
+static enum rc check_digest(struct file_check *c, const struct operator_meta *op,
+                            const struct subtask_state *subtask, const struct state_file *file,
+                            struct err *err)
+{
+    char want[DIGEST_HEX_LEN + 1], is[DIGEST_HEX_LEN + 1];
+    struct digest128 found;
+    uint64_t size;
+
+    RETURN_IF_ERR(digest_file(c->fs, file->resolved_path, &found, &size, err));
+    if (digest_eq(found, file->digest))
+        return RC_OK;
+    digest_hex(file->digest, want);
+    digest_hex(found, is);
+    add_fault(c, op, subtask, file, arena_printf(c->arena, "digest differs: %s instead of %s", is, want));
+    return RC_OK;
+}
+
+static enum rc check_file(void *ctx, const struct operator_meta *op, const struct subtask_state *subtask,
+                          struct state_file *file, struct err *err)
+{
+    struct file_check *c = ctx;
+    struct err local = {0};
+    struct fs_stat st;
+    enum rc rc;
+
+    if (file->scope == FILE_INLINE)
+        return RC_OK; /* proven by metadata_check */
+    rc = fs_stat(c->fs, file->resolved_path, &st, &local);
+    if (rc == RC_NOT_FOUND) {
+        add_fault(c, op, subtask, file, "missing");
+        return RC_OK;
+    }
+    if (rc != RC_OK)
+        return err_set(err, rc, "%s", local.msg);
+    if (st.type != FS_FILE)
+        add_fault(c, op, subtask, file, "not a plain file");
+    else if (st.size_bytes != file->size_bytes)
+        add_fault(c, op, subtask, file,
+                  arena_printf(c->arena, "%" PRIu64 " bytes instead of %" PRIu64, st.size_bytes,
+                               file->size_bytes));
+    else if (c->digests)
+        return check_digest(c, op, subtask, file, err);
+    return RC_OK;
+}
+
+enum rc recovery_check_files(struct fs *fs, const struct checkpoint_metadata *m, bool digests,
+                             struct arena *arena, struct recovery_fault **faults, size_t *fault_count,
+                             struct err *err)
+{
+    struct file_check c = {.fs = fs, .digests = digests, .arena = arena};
+    enum rc rc = metadata_each_file(m, check_file, &c, err);
+
+    *faults = c.faults;
+    *fault_count = c.count;
+    return rc;
+}
+
+/* "3 files are missing or damaged:" and one line for each, as many as the message holds. */
+static enum rc report_faults(const struct recovered *r, struct err *err)
+{
+    struct buf text = {0};
+    bool all_missing = true;
+    enum rc rc;
+
+    for (size_t i = 0; i < r->fault_count; i++)
+        all_missing = all_missing && strcmp(r->faults[i].reason, "missing") == 0;
+    buf_printf(&text, "%zu of its files %s %s:", r->fault_count, r->fault_count == 1 ? "is" : "are",
+               all_missing ? "missing" : "missing or damaged");
+    for (size_t i = 0; i < r->fault_count; i++) {
+        const struct recovery_fault *f = &r->faults[i];
+
+        if (text.len > ERR_MSG_MAX * 3 / 4) {
+            buf_printf(&text, "\n  ... and %zu more", r->fault_count - i);
+            break;
+        }
+        buf_printf(&text, "\n  %s (%" PRIu64 " bytes, operator \"%s\" subtask %" PRIu32 "): %s", f->path,
+                   f->size_bytes, f->operator_name, f->subtask_index, f->reason);
+    }
+    rc = err_set(err, all_missing ? RC_NOT_FOUND : RC_CORRUPT, "%s", buf_cstr(&text));
+    buf_release(&text);
+    return rc;
+}
+
+/* Reads and proves the snapshot in `dir` into r. */
+static enum rc try_snapshot(struct fs *fs, const char *dir, bool digests, struct recovered *r,
+                            struct err *err)
+{
+    enum rc rc;
+
+    r->dir = arena_strdup(r->arena, dir);
+    r->meta = ARENA_NEW(r->arena, struct checkpoint_metadata);
+    GOTO_IF_ERR(recovery_read_metadata(fs, dir, r->arena, r->meta, &r->metadata_bytes, err));
+    GOTO_IF_ERR(recovery_check_files(fs, r->meta, digests, r->arena, &r->faults, &r->fault_count, err));
+    if (r->fault_count > 0) {
+        rc = report_faults(r, err);
+        rc = err_wrap(err, rc, "%s", dir);
+    }
+out:
+    if (rc != RC_OK)
+        r->meta = NULL;
+    return rc;
+}
+
+/* ---- ids seen (C9) ---------------------------------------------------------------------------------- */
+
+static enum rc note_id(void *ctx, const char *name, struct err *err UNUSED)
+{
+    uint64_t *newest = ctx, id;
+
+    if (layout_parse_checkpoint(name, &id) && id > *newest)
+        *newest = id;
+    return RC_OK;
+}
+
+enum rc recovery_newest_id(struct fs *fs, const char *job_dir, uint64_t *id, struct err *err)
+{
+    struct err local = {0};
+    enum rc rc;
+
+    *id = 0;
+    rc = fs_list(fs, job_dir, note_id, id, &local);
+    if (rc == RC_OK || rc == RC_NOT_FOUND)
+        return RC_OK;
+    return err_set(err, rc, "%s", local.msg);
+}
+
+static enum rc fill_newest_id(struct fs *fs, struct recovered *r, struct err *err)
+{
+    char parent[FS_PATH_MAX];
+
+    RETURN_IF_ERR(path_dir(parent, sizeof parent, r->dir, err));
+    RETURN_IF_ERR(recovery_newest_id(fs, parent, &r->newest_seen_id, err));
+    if (r->meta->checkpoint_id > r->newest_seen_id)
+        r->newest_seen_id = r->meta->checkpoint_id;
+    return RC_OK;
+}
+
+/* ---- several ---------------------------------------------------------------------------------------- */
+
+struct candidate {
+    const char *dir;
+    uint64_t id;      /* 0: unknown (a savepoint whose _metadata is damaged) */
+    int64_t wall_ms;  /* completion; of an unreadable one the time of its _metadata file */
+    bool has_metadata;
+    enum rc rc;         /* of reading its _metadata */
+    const char *reason; /* why it cannot be read; NULL */
+    const char *job_name;
+};
+struct candidates {
+    struct fs *fs;
+    struct arena *arena;
+    const struct recovery_options *options;
+    const char *dir; /* being listed */
+    struct candidate *items;
+    size_t count, cap;
+    const char **job_dirs; /* found in a root */
+    size_t job_count, job_cap;
+    bool savepoints; /* list them too */
+};
+
+static struct candidate *add_candidate(struct candidates *c, const char *name, uint64_t id)
+{
+    if (c->count == c->cap) {
+        c->cap = c->cap == 0 ? 16 : c->cap * 2;
+        c->items = mem_realloc(c->items, c->cap * sizeof *c->items);
+    }
+    c->items[c->count] =
+        (struct candidate){.dir = arena_printf(c->arena, "%s/%s", c->dir, name), .id = id};
+    return &c->items[c->count++];
+}
+
+static enum rc list_one(void *ctx, const char *name, struct err *err UNUSED)
+{
+    struct candidates *c = ctx;
+    uint64_t id;
+
+    if (layout_parse_checkpoint(name, &id)) {
+        add_candidate(c, name, id);
+    } else if (c->savepoints && layout_is_savepoint(name)) {
+        add_candidate(c, name, 0);
+    } else if (layout_is_job_id(name)) {
+        if (c->job_count == c->job_cap) {
+            c->job_cap = c->job_cap == 0 ? 16 : c->job_cap * 2;
+            c->job_dirs = mem_realloc(c->job_dirs, c->job_cap * sizeof *c->job_dirs);
+        }
+        c->job_dirs[c->job_count++] = arena_printf(c->arena, "%s/%s", c->dir, name);
+    }
+    return RC_OK;
+}
+
+/* Fills what ordering needs. A checkpoint without _metadata was never completed and is no candidate (B02). */
+static enum rc look_at(struct candidates *c, struct candidate *k, struct err *err)
+{
+    struct checkpoint_metadata meta;
+    struct err local = {0};
+    char path[FS_PATH_MAX];
+    struct fs_stat st;
+    uint64_t bytes;
+    enum rc rc;
+
+    RETURN_IF_ERR(path_join(path, sizeof path, k->dir, LAYOUT_METADATA, err));
+    rc = fs_stat(c->fs, path, &st, &local);
+    if (rc == RC_NOT_FOUND)
+        return RC_OK;
+    if (rc != RC_OK)
+        return err_set(err, rc, "%s", local.msg);
+    k->has_metadata = true;
+    k->wall_ms = st.mtime_wall_ms;
+    k->rc = recovery_read_metadata(c->fs, k->dir, c->arena, &meta, &bytes, &local);
+    if (k->rc == RC_IO)
+        return err_set(err, RC_IO, "%s", local.msg);
+    if (k->rc != RC_OK) {
+        k->reason = arena_strdup(c->arena, local.msg);
+        return RC_OK;
+    }
+    k->wall_ms = meta.completed_wall_ms;
+    k->id = meta.checkpoint_id;
+    k->job_name = meta.job_name;
+    return RC_OK;
+}
+
+/* Newest first. Within one job ids decide: clocks may have been set back. */
+static int by_id(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+
+    return (x->id < y->id) - (x->id > y->id);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+
+    if (x->wall_ms != y->wall_ms)
+        return x->wall_ms < y->wall_ms ? 1 : -1;
+    if (x->id != y->id)
+        return x->id < y->id ? 1 : -1;
+    return strcmp(y->dir, x->dir);
+}
+
+static enum rc collect(struct candidates *c, const char *dir, struct err *err)
+{
+    size_t jobs;
+
+    c->dir = dir;
+    RETURN_IF_ERR(fs_list(c->fs, dir, list_one, c, err));
+    c->savepoints = false; /* of the root alone */
+    jobs = c->job_count;
+    for (size_t i = 0; i < jobs; i++) {
+        c->dir = c->job_dirs[i];
+        RETURN_IF_ERR(fs_list(c->fs, c->job_dirs[i], list_one, c, err));
+        c->job_count = jobs; /* a job has no jobs */
+    }
+    for (size_t i = 0; i < c->count; i++)
+        RETURN_IF_ERR(look_at(c, &c->items[i], err));
+    return RC_OK;
+}
+
+static void add_skip(struct recovered *r, size_t room, const char *path, const char *reason)
+{
+    ASSERT(r->skip_count < room);
+    r->skips[r->skip_count++] = (struct recovery_skip){arena_strdup(r->arena, path),
+                                                       arena_strdup(r->arena, reason)};
+}
+
+/* "none of the 3 snapshots in .. can be restored: a: why; b: why" */
+static enum rc none_left(const struct recovered *r, const char *dir, enum rc worst, struct err *err)
+{
+    struct buf text = {0};
+    enum rc rc;
+
+    buf_printf(&text, "none of the %zu snapshots in %s can be restored:", r->skip_count, dir);
+    for (size_t i = 0; i < r->skip_count && text.len < ERR_MSG_MAX * 3 / 4; i++)
+        buf_printf(&text, "\n  %s", r->skips[i].reason);
+    rc = err_set(err, worst, "%s", buf_cstr(&text));
+    buf_release(&text);
+    return rc;
+}
+
+static bool of_that_job(const struct candidate *k, const struct recovery_options *options)
+{
+    /* An unreadable one may be anybody's: only said when no job was asked for. */
+    return options->job_name == NULL ||
+           (k->job_name != NULL && strcmp(k->job_name, options->job_name) == 0);
+}
+
+static enum rc choose(struct candidates *c, const char *dir, struct recovered *r, struct err *err)
+{
+    enum rc worst = RC_CORRUPT;
+    size_t offered = 0;
+
+    r->skips = ARENA_ARRAY(r->arena, c->count, struct recovery_skip);
+    for (size_t i = 0; i < c->count; i++) {
+        const struct candidate *k = &c->items[i];
+        struct err local = {0};
+        enum rc rc = k->rc;
+
+        if (!k->has_metadata || !of_that_job(k, c->options))
+            continue;
+        offered++;
+        if (rc == RC_OK)
+            rc = try_snapshot(c->fs, k->dir, true, r, &local);
+        if (rc == RC_OK)
+            return RC_OK;
+        if (rc == RC_IO)
+            return err_set(err, rc, "%s", local.msg);
+        add_skip(r, c->count, k->dir, k->reason != NULL ? k->reason : local.msg);
+    }
+    if (offered == 0)
+        return err_set(err, RC_NOT_FOUND, "%s: holds no completed checkpoint or savepoint%s%s%s", dir,
+                       c->options->job_name == NULL ? "" : " of job \"",
+                       c->options->job_name == NULL ? "" : c->options->job_name,
+                       c->options->job_name == NULL ? "" : "\"");
+    return none_left(r, dir, worst, err);
+}
+
+static enum rc open_several(const struct env *env, const char *dir, const struct recovery_options *options,
+                            struct recovered *r, struct err *err)
+{
+    struct candidates c = {
+        .fs = env->fs, .arena = r->arena, .options = options, .savepoints = !options->checkpoints_only};
+    enum rc rc;
+
+    GOTO_IF_ERR(collect(&c, dir, err));
+    if (c.job_count == 0 && c.count == 0)
+        GOTO_IF_ERR(err_set(err, RC_NOT_FOUND, "%s: neither a checkpoint, a savepoint, a job's directory nor "
+                            "a directory of those", dir));
+    if (c.count > 0) {
+        bool one_job = c.job_count == 0;
+
+        for (size_t i = 0; i < c.count; i++)
+            one_job = one_job && !layout_is_savepoint(path_base(c.items[i].dir));
+        qsort(c.items, c.count, sizeof *c.items, one_job ? by_id : by_time);
+    }
+    GOTO_IF_ERR(choose(&c, dir, r, err));
+out:
+    mem_free(c.items);
+    mem_free(c.job_dirs);
+    return rc;
+}
+
+/* ---- from a path ------------------------------------------------------------------------------------ */
+
+/* `path` is a directory: a snapshot, an incomplete one, or several. */
+static enum rc open_dir(const struct env *env, const char *path, const struct recovery_options *options,
+                        struct recovered *r, struct err *err)
+{
+    char metadata[FS_PATH_MAX];
+    struct err local = {0};
+    struct fs_stat st;
+    uint64_t id;
+    enum rc rc;
+
+    RETURN_IF_ERR(path_join(metadata, sizeof metadata, path, LAYOUT_METADATA, err));
+    rc = fs_stat(env->fs, metadata, &st, &local);
+    if (rc == RC_OK)
+        return try_snapshot(env->fs, path, options->digests, r, err);
+    if (rc != RC_NOT_FOUND)
+        return err_set(err, rc, "%s", local.msg);
+    if (layout_parse_checkpoint(path_base(path), &id))
+        return err_set(err, RC_NOT_FOUND, "%s: has no _metadata: this checkpoint was never completed", path);
+    if (layout_is_savepoint(path_base(path)))
+        return err_set(err, RC_NOT_FOUND, "%s: has no _metadata: this savepoint was never completed", path);
+    return open_several(env, path, options, r, err);
+}
+
+static enum rc open_path(const struct env *env, const char *uri, const struct recovery_options *options,
+                         struct recovered *r, struct err *err)
+{
+    char given[FS_PATH_MAX], path[FS_PATH_MAX], dir[FS_PATH_MAX];
+    struct fs_stat st;
+
+    RETURN_IF_ERR(path_from_uri(given, sizeof given, uri, err));
+    RETURN_IF_ERR(path_absolute(path, sizeof path, given, err));
+    RETURN_IF_ERR(fs_stat(env->fs, path, &st, err));
+    if (st.type == FS_DIR)
+        return open_dir(env, path, options, r, err);
+    if (st.type != FS_FILE || strcmp(path_base(path), LAYOUT_METADATA) != 0)
+        return err_set(err, RC_INVALID, "%s: neither a directory nor a file named _metadata", path);
+    RETURN_IF_ERR(path_dir(dir, sizeof dir, path, err));
+    return try_snapshot(env->fs, dir, options->digests, r, err);
+}
+
+enum rc recovery_open(const struct env *env, const char *uri, const struct recovery_options *options,
+                      struct recovered *out, struct err *err)
+{
+    enum rc rc;
+
+    *out = (struct recovered){.arena = arena_new(0)};
+    GOTO_IF_ERR(open_path(env, uri, options, out, err));
+    GOTO_IF_ERR(fill_newest_id(env->fs, out, err));
+out:
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "restore");
+}
+
+enum rc recovery_newest_of_job(const struct env *env, const char *root, const char *job_name,
+                               struct recovered *out, struct err *err)
+{
+    struct recovery_options options = {.digests = true, .job_name = job_name, .checkpoints_only = true};
+    char dir[FS_PATH_MAX];
+    enum rc rc;
+
+    *out = (struct recovered){.arena = arena_new(0)};
+    GOTO_IF_ERR(path_absolute(dir, sizeof dir, root, err));
+    GOTO_IF_ERR(open_several(env, dir, &options, out, err));
+    GOTO_IF_ERR(fill_newest_id(env->fs, out, err));
+out:
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "resume job \"%s\"", job_name);
+}

@@ -1,0 +1,457 @@
+/* storage.c - see storage.h: the job's directory, its lock, restored snapshots, discard and deletion. Attempts: attempt.c. */
+#include "checkpoint/storage.h"
+
+#include "base/arena.h"
+#include "checkpoint/discard.h"
+#include "checkpoint/layout.h"
+#include "checkpoint/orphans.h"
+#include "checkpoint/snapshot_dir.h"
+#include "checkpoint/storage_priv.h"
+
+#include <inttypes.h>
+
+#define WRITE_BUFFER_MIN 4096u
+
+enum rc storage_publish_metadata(struct fs *fs, const char *dir, struct bytes meta, struct err *err)
+{
+    char temp_path[FS_PATH_MAX], final_path[FS_PATH_MAX];
+    struct fs_file *file = NULL;
+    enum rc rc;
+
+    ASSERT(meta.len > 0);
+    GOTO_IF_ERR(path_join(temp_path, sizeof temp_path, dir, LAYOUT_METADATA_TEMP, err));
+    GOTO_IF_ERR(path_join(final_path, sizeof final_path, dir, LAYOUT_METADATA, err));
+    GOTO_IF_ERR(fs_create(fs, temp_path, &file, err));
+    GOTO_IF_ERR(fs_append(file, meta, err));
+    GOTO_IF_ERR(fs_sync(file, err));
+    GOTO_IF_ERR(fs_close(&file, err)); /* a failed close is a failed write: look before renaming */
+    GOTO_IF_ERR(fs_rename(fs, temp_path, final_path, err));
+    GOTO_IF_ERR(fs_sync_dir(fs, dir, err));
+out:
+    fs_abandon(&file); /* no-op once closed; the discard removes a left-over temporary file */
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "publish %s", dir);
+}
+
+/* ---- open ------------------------------------------------------------------------------------------- */
+
+/* Names made here are durable before anything in them is (C2). */
+static enum rc make_dirs(struct storage *s, const char *dir, struct err *err)
+{
+    struct fs *fs = s->env.fs;
+
+    RETURN_IF_ERR(fs_mkdirs(fs, s->shared_dir, err));
+    RETURN_IF_ERR(fs_mkdirs(fs, s->taskowned_dir, err));
+    /* One that was there may have been made, and not synced, by a process that died. */
+    RETURN_IF_ERR(fs_sync_dir(fs, s->job_dir, err));
+    return fs_sync_dir(fs, dir, err);
+}
+
+static enum rc open_storage_dir(struct storage *s, const char *dir, const char *holder, struct err *err)
+{
+    char path[FS_PATH_MAX];
+
+    RETURN_IF_ERR(layout_job_dir(path, sizeof path, dir, s->job_id, err));
+    s->job_dir = mem_strdup(path);
+    RETURN_IF_ERR(path_join(path, sizeof path, s->job_dir, LAYOUT_SHARED, err));
+    s->shared_dir = mem_strdup(path);
+    RETURN_IF_ERR(path_join(path, sizeof path, s->job_dir, LAYOUT_TASKOWNED, err));
+    s->taskowned_dir = mem_strdup(path);
+    RETURN_IF_ERR(fs_mkdirs(s->env.fs, s->job_dir, err));
+    RETURN_IF_ERR(job_dir_lock(s->env.fs, s->job_dir, holder, &s->lock, err));
+    transfer_init(&s->to_shared, &s->env, s->shared_dir);
+    return make_dirs(s, dir, err);
+}
+
+struct registration {
+    struct storage *storage;
+    uint64_t checkpoint_id;
+};
+
+static enum rc register_file(void *ctx, const struct operator_meta *op UNUSED,
+                             const struct subtask_state *subtask UNUSED, struct state_file *file,
+                             struct err *err)
+{
+    const struct registration *r = ctx;
+
+    if (file->scope != FILE_SHARED)
+        return RC_OK;
+    return shared_registry_restore(r->storage->registry, r->checkpoint_id, path_base(file->path),
+                                   file->size_bytes, file->digest, false, err);
+}
+
+static enum rc pin_file(void *ctx, const char *name, struct err *err UNUSED)
+{
+    const struct registration *r = ctx;
+    struct storage *s = r->storage;
+    struct digest128 digest;
+    char path[FS_PATH_MAX];
+    struct fs_stat st;
+    enum rc known UNUSED;
+
+    if (!layout_parse_shared(name, &digest) ||
+        path_join(path, sizeof path, s->shared_dir, name, NULL) != RC_OK ||
+        fs_stat(s->env.fs, path, &st, NULL) != RC_OK)
+        return RC_OK;
+    /* With another length than a readable _metadata says it is that one's, and already held. */
+    known = shared_registry_restore(s->registry, r->checkpoint_id, name, st.size_bytes, digest, false,
+                                    NULL);
+    return RC_OK;
+}
+
+/* What earlier runs completed here keeps its files; an unreadable _metadata may name any of them. */
+static enum rc register_checkpoint(struct storage *s, const struct orphan_checkpoint *c, struct err *err)
+{
+    struct registration r = {s, c->checkpoint_id};
+
+    if (c->meta != NULL)
+        return metadata_each_file(c->meta, register_file, &r, err);
+    log_line(s->env.log, LOG_WARN, "checkpoint cannot be read: no shared file is deleted dir=%s reason=\"%s\"",
+             c->dir, c->reason);
+    return fs_list(s->env.fs, s->shared_dir, pin_file, &r, err);
+}
+
+/* Under the lock: nobody else writes here. */
+static enum rc take_stock(struct storage *s, struct err *err) NO_THREAD_SAFETY
+{
+    struct orphan_report report;
+    size_t deleted = 0;
+    enum rc rc;
+
+    GOTO_IF_ERR(orphans_scan(s->env.fs, s->job_dir, &report, err));
+    s->newest_seen_id = report.newest_seen_id;
+    s->floor_id = report.newest_seen_id;
+    for (size_t i = 0; i < report.checkpoint_count; i++)
+        GOTO_IF_ERR(register_checkpoint(s, &report.checkpoints[i], err));
+    if (report.unreadable_count == 0 && report.orphan_count > 0) {
+        GOTO_IF_ERR(orphans_delete(&s->env, &report, 0, &deleted, err));
+        log_line(s->env.log, LOG_INFO, "leftovers removed dir=%s count=%zu bytes=%" PRIu64, s->job_dir,
+                 deleted, report.orphan_bytes);
+    }
+out:
+    orphan_report_release(&report);
+    return rc;
+}
+
+static enum rc check_config(const struct storage_config *c, struct err *err)
+{
+    if (!layout_is_job_id(c->job_id))
+        return err_set(err, RC_INVALID, "job id \"%.64s\" is not %d lower-case hex digits", c->job_id,
+                       JOB_ID_LEN);
+    if (c->inline_threshold_bytes > STORAGE_INLINE_MAX)
+        return err_set(err, RC_LIMIT, "execution.checkpointing.data-inline-threshold: %" PRIu64
+                       " bytes, the most are %u", c->inline_threshold_bytes, STORAGE_INLINE_MAX);
+    return RC_OK;
+}
+
+enum rc storage_open(const struct storage_config *config, struct storage **out, struct err *err)
+{
+    struct storage *s;
+    enum rc rc;
+
+    *out = NULL;
+    RETURN_IF_ERR(check_config(config, err));
+    s = mem_calloc(1, sizeof *s);
+    s->env = *config->env;
+    memcpy(s->job_id, config->job_id, sizeof s->job_id);
+    s->inline_threshold_bytes = config->inline_threshold_bytes;
+    s->write_buffer_bytes = config->write_buffer_bytes < WRITE_BUFFER_MIN ? WRITE_BUFFER_MIN
+                                                                          : config->write_buffer_bytes;
+    s->memory_state_limit_bytes = config->memory_state_limit_bytes == 0 ? STORAGE_MEMORY_LIMIT_DEFAULT
+                                                                        : config->memory_state_limit_bytes;
+    mutex_init(&s->mutex);
+    s->registry = shared_registry_new();
+    env_rng(&s->env, "savepoint-name", &s->rng);
+    if (config->dir != NULL) {
+        GOTO_IF_ERR(open_storage_dir(s, config->dir, config->holder, err));
+        GOTO_IF_ERR(take_stock(s, err));
+    }
+    *out = s;
+    return RC_OK;
+out:
+    storage_close(s);
+    return err_wrap(err, rc, "open checkpoint directory %s", config->dir);
+}
+
+void storage_close(struct storage *s) NO_THREAD_SAFETY
+{
+    if (s == NULL)
+        return;
+    ASSERT(s->attempt_count == 0);
+    fs_abandon(&s->lock);
+    transfer_release(&s->to_shared);
+    for (size_t i = 0; i < s->undone_count; i++)
+        mem_free(s->undone[i].dir);
+    mem_free(s->undone);
+    shared_registry_free(s->registry);
+    mutex_release(&s->mutex);
+    mem_free(s->restored_dir);
+    mem_free(s->job_dir);
+    mem_free(s->shared_dir);
+    mem_free(s->taskowned_dir);
+    mem_free(s);
+}
+
+const char *storage_job_dir(const struct storage *s) { return s->job_dir; }
+uint64_t storage_newest_seen_id(const struct storage *s) { return s->newest_seen_id; }
+const char *storage_taskowned_dir(const struct storage *s) { return s->taskowned_dir; }
+
+/* ---- restored snapshot ------------------------------------------------------------------------------ */
+
+struct adoption {
+    struct storage *storage;
+    struct arena *arena;
+    uint64_t checkpoint_id;
+};
+
+static enum rc adopt_file(void *ctx, const struct operator_meta *op, const struct subtask_state *subtask,
+                          struct state_file *file, struct err *err)
+{
+    const struct adoption *a = ctx;
+    struct storage *s = a->storage;
+    char name[LAYOUT_NAME_MAX], own[FS_PATH_MAX];
+    enum transfer_how how;
+    enum rc rc;
+
+    if (file->scope == FILE_INLINE)
+        return RC_OK;
+    layout_shared_name(file->digest, name);
+    GOTO_IF_ERR(path_join(own, sizeof own, s->shared_dir, name, err));
+    if (strcmp(own, file->resolved_path) != 0) /* else restored from this very directory */
+        GOTO_IF_ERR(transfer_file(&s->to_shared, file->resolved_path, name, file->size_bytes, file->digest,
+                                  &how, err));
+    mutex_lock(&s->mutex);
+    rc = shared_registry_restore(s->registry, a->checkpoint_id, name, file->size_bytes, file->digest, true,
+                                 err);
+    mutex_unlock(&s->mutex);
+    if (rc != RC_OK)
+        goto out;
+    file->resolved_path = arena_strdup(a->arena, own);
+out:
+    return rc == RC_OK ? RC_OK
+                       : err_wrap(err, rc, "operator \"%s\" subtask %" PRIu32, op->name,
+                                  subtask->subtask_index);
+}
+
+enum rc storage_restore(struct storage *s, struct checkpoint_metadata *m, const char *snapshot_dir,
+                        bool claim, struct arena *arena, struct err *err)
+{
+    struct adoption a = {s, arena, m->checkpoint_id};
+
+    if (s->job_dir != NULL) {
+        enum rc rc = metadata_each_file(m, adopt_file, &a, err);
+
+        if (rc != RC_OK)
+            return err_wrap(err, rc, "take over %s", snapshot_dir);
+    }
+    mutex_lock(&s->mutex);
+    ASSERT(s->restored_id == 0); /* once in the life of a storage */
+    s->restored_id = m->checkpoint_id;
+    s->restored_claimed = claim;
+    s->restored_dir = mem_strdup(snapshot_dir);
+    if (m->checkpoint_id > s->floor_id)
+        s->floor_id = m->checkpoint_id;
+    mutex_unlock(&s->mutex);
+    return RC_OK;
+}
+
+/* ---- attempts --------------------------------------------------------------------------------------- */
+
+static enum rc check_id_grows(struct storage *s, uint64_t checkpoint_id, struct err *err)
+{
+    uint64_t floor_id;
+
+    mutex_lock(&s->mutex);
+    floor_id = s->floor_id;
+    if (checkpoint_id > floor_id)
+        s->floor_id = checkpoint_id;
+    mutex_unlock(&s->mutex);
+    if (checkpoint_id > floor_id)
+        return RC_OK;
+    return err_set(err, RC_EXISTS, "checkpoint id %" PRIu64 " is not above %" PRIu64
+                   ", the highest seen in this directory", checkpoint_id, floor_id);
+}
+
+enum rc storage_attempt_begin(struct storage *s, uint64_t checkpoint_id, struct storage_attempt **out,
+                              struct err *err)
+{
+    char dir[FS_PATH_MAX];
+    bool made = false;
+    enum rc rc;
+
+    *out = NULL;
+    GOTO_IF_ERR(check_id_grows(s, checkpoint_id, err));
+    if (s->job_dir == NULL) {
+        *out = attempt_new_take(s, checkpoint_id, ATTEMPT_MEMORY, mem_strdup(""));
+        return RC_OK;
+    }
+    GOTO_IF_ERR(layout_checkpoint_dir(dir, sizeof dir, s->job_dir, checkpoint_id, err));
+    GOTO_IF_ERR(fs_mkdir(s->env.fs, dir, err));
+    made = true;
+    GOTO_IF_ERR(fs_sync_dir(s->env.fs, s->job_dir, err));
+    *out = attempt_new_take(s, checkpoint_id, ATTEMPT_CHECKPOINT, mem_strdup(dir));
+    return RC_OK;
+out:
+    if (made && fs_rmdir(s->env.fs, dir, NULL) != RC_OK)
+        storage_note_undone(s, dir, checkpoint_id, false, true);
+    return err_wrap(err, rc, "begin checkpoint %" PRIu64, checkpoint_id);
+}
+
+/* ---- discard and deletion --------------------------------------------------------------------------- */
+
+void storage_note_undone(struct storage *s, const char *dir, uint64_t checkpoint_id, bool release,
+                         bool attempt)
+{
+    mutex_lock(&s->mutex);
+    if (s->undone_count == s->undone_cap) {
+        s->undone_cap = s->undone_cap == 0 ? 4 : s->undone_cap * 2;
+        s->undone = mem_realloc(s->undone, s->undone_cap * sizeof *s->undone);
+    }
+    s->undone[s->undone_count++] = (struct undone){mem_strdup(dir), checkpoint_id, release, attempt};
+    mutex_unlock(&s->mutex);
+}
+
+void storage_release_uses(struct storage *s, uint64_t checkpoint_id, bool attempt)
+{
+    mutex_lock(&s->mutex);
+    if (attempt)
+        shared_registry_attempt_aborted(s->registry, checkpoint_id);
+    else
+        shared_registry_checkpoint_dropped(s->registry, checkpoint_id);
+    mutex_unlock(&s->mutex);
+}
+
+/* _metadata, uses, files, directory. What does not work is noted for later. */
+static enum rc drop_dir(struct storage *s, const char *dir, uint64_t checkpoint_id, bool release,
+                        bool attempt, struct err *err)
+{
+    enum rc rc = snapshot_dir_hide(s->env.fs, dir, err);
+
+    if (rc == RC_OK) {
+        if (release)
+            storage_release_uses(s, checkpoint_id, attempt);
+        release = false;
+        rc = snapshot_dir_remove(&s->env, dir, err);
+    }
+    if (rc != RC_OK)
+        storage_note_undone(s, dir, checkpoint_id, release, attempt);
+    return rc;
+}
+
+/* Of a snapshot in a directory of another job: our uses end; it goes itself only with a claim. */
+static enum rc discard_outside(struct storage *s, uint64_t checkpoint_id, const char *dir, bool claimed,
+                               struct err *err)
+{
+    enum rc rc = claimed ? discard_snapshot(&s->env, dir, s->job_dir, err) : RC_OK;
+
+    storage_release_uses(s, checkpoint_id, false);
+    return rc;
+}
+
+static bool lies_inside(const struct storage *s, const char *dir)
+{
+    char parent[FS_PATH_MAX];
+
+    return s->job_dir != NULL && path_dir(parent, sizeof parent, dir, NULL) == RC_OK &&
+           strcmp(parent, s->job_dir) == 0;
+}
+
+enum rc storage_checkpoint_discard(struct storage *s, uint64_t checkpoint_id, struct err *err)
+{
+    const char *restored_dir = NULL;
+    char dir[FS_PATH_MAX];
+    bool claimed;
+    enum rc rc = RC_OK;
+
+    mutex_lock(&s->mutex);
+    if (checkpoint_id == s->restored_id)
+        restored_dir = s->restored_dir; /* until close */
+    claimed = s->restored_claimed;
+    mutex_unlock(&s->mutex);
+    if (restored_dir != NULL && !lies_inside(s, restored_dir)) {
+        GOTO_IF_ERR(discard_outside(s, checkpoint_id, restored_dir, claimed, err));
+        return RC_OK;
+    }
+    /* One of this very directory that is the user's keeps its uses, so that its files stay. */
+    if (s->job_dir == NULL || (restored_dir != NULL && !claimed))
+        return RC_OK;
+    GOTO_IF_ERR(layout_checkpoint_dir(dir, sizeof dir, s->job_dir, checkpoint_id, err));
+    GOTO_IF_ERR(drop_dir(s, dir, checkpoint_id, true, false, err));
+out:
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "discard checkpoint %" PRIu64, checkpoint_id);
+}
+
+/* Each once; what fails again goes back on the list. */
+static enum rc retry_undone(struct storage *s, struct err *err)
+{
+    struct undone *list;
+    size_t count;
+    enum rc first = RC_OK;
+
+    mutex_lock(&s->mutex);
+    list = s->undone;
+    count = s->undone_count;
+    s->undone = NULL;
+    s->undone_count = s->undone_cap = 0;
+    mutex_unlock(&s->mutex);
+    for (size_t i = 0; i < count; i++) {
+        enum rc rc = drop_dir(s, list[i].dir, list[i].checkpoint_id, list[i].release, list[i].attempt, err);
+
+        first = first == RC_OK ? rc : first;
+        mem_free(list[i].dir);
+    }
+    mem_free(list);
+    return first;
+}
+
+/* One condemned file: re-check and unlink under the lock that reservations take, so that a name is never found present and
+ * then goes. false: there was none. */
+static bool delete_one(struct storage *s, size_t *deleted, enum rc *rc, struct err *err)
+{
+    struct err local = {0};
+    char path[FS_PATH_MAX];
+    const char *name;
+    bool found;
+
+    *rc = RC_OK;
+    mutex_lock(&s->mutex);
+    found = shared_registry_take_condemned(s->registry, &name, 1) == 1;
+    if (found && shared_registry_begin_delete(s->registry, name)) {
+        *rc = path_join(path, sizeof path, s->shared_dir, name, &local);
+        if (*rc == RC_OK)
+            *rc = fs_unlink(s->env.fs, path, &local);
+        if (*rc == RC_OK)
+            (*deleted)++;
+        if (*rc == RC_OK || *rc == RC_NOT_FOUND) {
+            *rc = RC_OK;
+            shared_registry_finish_delete(s->registry, name);
+        } else {
+            err_set(err, *rc, "%s", local.msg);
+            shared_registry_cancel_delete(s->registry, name);
+        }
+    }
+    mutex_unlock(&s->mutex);
+    return found;
+}
+
+enum rc storage_clean(struct storage *s, size_t *deleted, struct err *err)
+{
+    size_t count = 0;
+    enum rc first, rc;
+
+    first = retry_undone(s, err);
+    mutex_lock(&s->mutex);
+    shared_registry_retry(s->registry);
+    mutex_unlock(&s->mutex);
+    while (delete_one(s, &count, &rc, err))
+        first = first == RC_OK ? rc : first;
+    if (deleted != NULL)
+        *deleted = count;
+    return first == RC_OK ? RC_OK : err_wrap(err, first, "clean up checkpoints");
+}
+
+void storage_shared_stats(struct storage *s, struct shared_registry_stats *out)
+{
+    mutex_lock(&s->mutex);
+    shared_registry_stats(s->registry, out);
+    mutex_unlock(&s->mutex);
+}

@@ -1,0 +1,163 @@
+/* transfer.c - see transfer.h */
+#include "checkpoint/transfer.h"
+
+#include "base/arena.h"
+#include "checkpoint/layout.h"
+
+#include <inttypes.h>
+
+void transfer_init(struct transfer *t, const struct env *env, const char *dir)
+{
+    t->env = env;
+    t->dir = mem_strdup(dir);
+    mutex_init(&t->mutex);
+    env_rng(env, "checkpoint-temp", &t->rng);
+    t->said = false;
+}
+
+void transfer_release(struct transfer *t)
+{
+    if (t->dir == NULL)
+        return;
+    mem_free(t->dir);
+    t->dir = NULL;
+    mutex_release(&t->mutex);
+}
+
+enum rc transfer_sync_content(struct fs *fs, const char *path, uint64_t size_bytes, struct err *err)
+{
+    struct fs_file *file = NULL;
+    uint64_t size;
+    enum rc rc;
+
+    GOTO_IF_ERR(fs_open_read(fs, path, &file, err));
+    GOTO_IF_ERR(fs_size(file, &size, err));
+    if (size != size_bytes)
+        GOTO_IF_ERR(err_set(err, RC_CORRUPT, "%s: %" PRIu64 " bytes instead of %" PRIu64, path, size,
+                            size_bytes));
+    GOTO_IF_ERR(fs_sync(file, err));
+    GOTO_IF_ERR(fs_close(&file, err));
+out:
+    fs_abandon(&file);
+    return rc;
+}
+
+/* *same: what lies at `path` is the file that is wanted. Anything but a plain file of that content is not. */
+static enum rc is_same(struct fs *fs, const char *path, uint64_t size_bytes, struct digest128 digest,
+                       bool *same, struct err *err)
+{
+    struct digest128 found;
+    struct fs_stat st;
+    uint64_t size;
+
+    *same = false;
+    RETURN_IF_ERR(fs_stat(fs, path, &st, err));
+    if (st.type != FS_FILE || st.size_bytes != size_bytes)
+        return RC_OK;
+    RETURN_IF_ERR(digest_file(fs, path, &found, &size, err));
+    *same = size == size_bytes && digest_eq(found, digest);
+    return RC_OK;
+}
+
+static void say_once(struct transfer *t, const char *from, const char *reason, enum transfer_how how)
+{
+    bool say;
+
+    mutex_lock(&t->mutex);
+    say = !t->said;
+    t->said = true;
+    mutex_unlock(&t->mutex);
+    if (say)
+        log_line(t->env->log, LOG_WARN,
+                 "hard links do not work here: files are %s instead dir=%s file=%s reason=\"%s\"",
+                 how == TRANSFER_REFLINKED ? "reflinked" : "copied", t->dir, from, reason);
+}
+
+/* A second name, another extent list, or other bytes: `to` is new, its content durable. */
+static enum rc make_copy(struct transfer *t, const char *from, const char *to, uint64_t size_bytes,
+                         enum transfer_how *how, struct err *err)
+{
+    struct fs *fs = t->env->fs;
+    struct err link_err = {0};
+    enum rc rc;
+
+    *how = TRANSFER_LINKED;
+    rc = fs_link(fs, from, to, &link_err);
+    if (rc != RC_NO_LINK)
+        return rc == RC_OK ? RC_OK : err_set(err, rc, "%s", link_err.msg);
+    *how = TRANSFER_REFLINKED;
+    rc = fs_reflink(fs, from, to, NULL);
+    if (rc == RC_NO_LINK) {
+        *how = TRANSFER_COPIED;
+        rc = fs_copy(fs, from, to, err);
+    } else if (rc != RC_OK) {
+        return err_set(err, rc, "reflink %s to %s", from, to);
+    }
+    if (rc == RC_OK)
+        rc = transfer_sync_content(fs, to, size_bytes, err); /* also: the copy has the length */
+    if (rc == RC_OK)
+        say_once(t, from, link_err.msg, *how);
+    return rc;
+}
+
+/* By a temporary name, for copies and to replace what should not be there. */
+static enum rc by_rename(struct transfer *t, const char *from, const char *to, uint64_t size_bytes,
+                         enum transfer_how *how, struct err *err)
+{
+    struct fs *fs = t->env->fs;
+    char temp_name[LAYOUT_NAME_MAX], temp[FS_PATH_MAX];
+    enum rc rc;
+
+    mutex_lock(&t->mutex);
+    layout_temp_name(&t->rng, temp_name);
+    mutex_unlock(&t->mutex);
+    RETURN_IF_ERR(path_join(temp, sizeof temp, t->dir, temp_name, err));
+    rc = make_copy(t, from, temp, size_bytes, how, err);
+    if (rc == RC_OK)
+        rc = fs_rename(fs, temp, to, err);
+    if (rc != RC_OK) {
+        enum rc cleanup UNUSED = fs_unlink(fs, temp, NULL); /* what stays is a temporary name: swept */
+    }
+    return rc;
+}
+
+/* The name is taken: proven now, or replaced. */
+static enum rc settle_taken(struct transfer *t, const char *from, const char *to, uint64_t size_bytes,
+                            struct digest128 digest, enum transfer_how *how, struct err *err)
+{
+    bool same;
+
+    RETURN_IF_ERR(is_same(t->env->fs, to, size_bytes, digest, &same, err));
+    if (same) {
+        *how = TRANSFER_FOUND;
+        return transfer_sync_content(t->env->fs, to, size_bytes, err);
+    }
+    log_line(t->env->log, LOG_WARN, "shared file was damaged and is replaced file=%s", to);
+    return by_rename(t, from, to, size_bytes, how, err);
+}
+
+enum rc transfer_file(struct transfer *t, const char *from, const char *name, uint64_t size_bytes,
+                      struct digest128 digest, enum transfer_how *how, struct err *err)
+{
+    struct fs *fs = t->env->fs;
+    struct err link_err = {0};
+    char to[FS_PATH_MAX];
+    enum rc rc;
+
+    GOTO_IF_ERR(path_join(to, sizeof to, t->dir, name, err));
+    GOTO_IF_ERR(transfer_sync_content(fs, from, size_bytes, err));
+    *how = TRANSFER_LINKED;
+    rc = fs_link(fs, from, to, &link_err);
+    if (rc == RC_NO_LINK && fs_exists(fs, to))
+        rc = RC_EXISTS; /* EXDEV is looked at first */
+    if (rc == RC_EXISTS)
+        rc = settle_taken(t, from, to, size_bytes, digest, how, err);
+    else if (rc == RC_NO_LINK)
+        rc = by_rename(t, from, to, size_bytes, how, err);
+    else if (rc != RC_OK)
+        err_set(err, rc, "%s", link_err.msg);
+    if (rc == RC_OK)
+        rc = fs_sync_dir(fs, t->dir, err); /* whoever made the name may not have synced it */
+out:
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "publish %s as %s", from, name);
+}
