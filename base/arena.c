@@ -184,16 +184,20 @@ char *arena_strdup(struct arena *a, const char *s) { return arena_strndup(a, s, 
 
 char *arena_printf(struct arena *a, const char *fmt, ...)
 {
+    char small[256];
     va_list args, again;
     int wanted;
     char *p;
 
     va_start(args, fmt);
     va_copy(again, args);
-    wanted = vsnprintf(NULL, 0, fmt, args);
+    wanted = vsnprintf(small, sizeof small, fmt, args);
     ASSERT(wanted >= 0);
     p = arena_alloc(a, (size_t)wanted + 1);
-    vsnprintf(p, (size_t)wanted + 1, fmt, again);
+    if ((size_t)wanted < sizeof small)
+        memcpy(p, small, (size_t)wanted + 1);
+    else
+        vsnprintf(p, (size_t)wanted + 1, fmt, again);
     va_end(again);
     va_end(args);
     return p;
