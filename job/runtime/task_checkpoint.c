@@ -1,0 +1,309 @@
+/* task_checkpoint.c - a task's part in a checkpoint: triggers, the snapshot at a barrier, notifications. See task.h
+ *
+ * C6: a barrier is dealt with before any element behind it. C11: what operators and keyed state held at that moment is what the
+ * asynchronous part writes; it owns deep copies and closed epochs. */
+#include "job/runtime/task_priv.h"
+
+/* ---- triggers --------------------------------------------------------------------------------- */
+
+static void remove_trigger(struct task *t, uint32_t i)
+{
+    t->trigger_count--;
+    memmove(t->triggers + i, t->triggers + i + 1, (t->trigger_count - i) * sizeof t->triggers[0]);
+}
+
+static void drop_trigger_at(struct task *t, uint32_t i)
+{
+    t->triggers[i].release(t->triggers[i].target);
+    remove_trigger(t, i);
+}
+
+void task_drop_trigger(struct task *t, uint64_t checkpoint_id)
+{
+    for (uint32_t i = 0; i < t->trigger_count; i++) {
+        if (t->triggers[i].barrier.checkpoint_id == checkpoint_id) {
+            drop_trigger_at(t, i);
+            return;
+        }
+    }
+}
+
+void task_drop_triggers(struct task *t)
+{
+    while (t->trigger_count > 0)
+        drop_trigger_at(t, 0);
+}
+
+void task_add_trigger(struct task *t, const struct task_message *m)
+{
+    if (m->barrier.checkpoint_id <= t->last_barrier_id) { /* can't be: a message comes before its barrier */
+        m->release(m->target);
+        return;
+    }
+    if (t->trigger_count == TASK_TRIGGERS_MAX)
+        drop_trigger_at(t, 0); /* an attempt that old was given up */
+    t->triggers[t->trigger_count++] = (struct task_trigger){m->barrier, m->target, m->release};
+}
+
+void task_next_trigger(struct task *t, int64_t now)
+{
+    (void)now;
+    if (t->trigger_count == 0 || t->stopped_for != 0)
+        return;
+    t->barrier_held = true;
+    t->barrier = t->triggers[0].barrier;
+    t->alignment_ns = 0;
+    t->aligned_bytes = 0;
+    if (t->gate != NULL)
+        input_gate_skip(t->gate, t->barrier.checkpoint_id);
+}
+
+/* ---- at the barrier --------------------------------------------------------------------------- */
+
+bool task_barrier_ready(const struct task *t)
+{
+    if (t->ending || t->async_count > 0)
+        return false;
+    for (uint32_t i = 0; i < t->operator_count; i++) {
+        if (t->chain[i].draining)
+            return false;
+    }
+    return t->barrier.kind != CHECKPOINT_TERMINATE || t->data_ended;
+}
+
+enum rc task_prepare_barrier(struct task *t, enum step_result *result, struct err *err)
+{
+    const struct source_operator_ops *ops;
+
+    if (t->barrier.kind != CHECKPOINT_TERMINATE || t->data_ended) {
+        *result = STEP_WAIT; /* for the asynchronous part of an earlier attempt */
+        t->waits_for = WAITS_FOR_ROOM;
+        return RC_OK;
+    }
+    t->draining_for = t->barrier.checkpoint_id;
+    t->ending = true;
+    if (!t->source || t->input_ended)
+        return RC_OK;
+    ops = (const struct source_operator_ops *)(const void *)t->chain[0].op->ops;
+    if (ops->drain_event_time != NULL)
+        RETURN_IF_ERR(ops->drain_event_time(t->chain[0].op, &t->chain[0].output, err));
+    return RC_OK;
+}
+
+static void count_sizes(struct async_part *p)
+{
+    p->stats.state_bytes = p->stats.checkpointed_bytes = 0;
+    for (uint32_t i = 0; i < p->task->operator_count; i++) {
+        uint64_t full, fresh;
+
+        subtask_state_sizes(&p->states[i], &full, &fresh);
+        p->stats.state_bytes += full;
+        p->stats.checkpointed_bytes += fresh;
+    }
+}
+
+/* In the pool (or on the task's thread when there is nothing to write). */
+static void part_run(struct async_job *job)
+{
+    struct async_part *p = (struct async_part *)job;
+    struct task *t = p->task;
+    struct task_event *ev;
+    struct err err = {0};
+    enum rc rc = RC_OK;
+
+    for (uint32_t i = 0; i < t->operator_count && rc == RC_OK; i++) {
+        if (p->snapshots[i] == NULL)
+            continue;
+        p->states[i].keyed = ARENA_NEW(p->arena, struct keyed_handle);
+        p->states[i].keyed_count = 1;
+        rc = keyed_snapshot_write(p->snapshots[i], p->target, p->arena, p->states[i].keyed, &err);
+    }
+    p->release(p->target);
+    p->target = NULL;
+    ev = task_event_new(t, rc == RC_OK ? TASK_EVENT_ACK : TASK_EVENT_DECLINED);
+    ev->checkpoint_id = p->barrier.checkpoint_id;
+    ev->data_ended = p->data_ended;
+    if (rc == RC_OK) {
+        p->stats.async_ms = (clock_mono_ns(t->config.env->clock) - p->start_mono_ns) / NS_PER_MS;
+        count_sizes(p);
+        ev->stats = p->stats;
+        ev->arena = p->arena;
+        ev->states = p->states;
+        ev->operator_count = t->operator_count;
+        p->arena = NULL;
+    } else {
+        ev->async = true;
+        ev->err = err;
+        err_wrap(&ev->err, rc, "%s", t->name);
+    }
+    task_send(t, ev);
+    mutex_lock(&t->mutex);
+    p->next = t->finished_parts;
+    t->finished_parts = p;
+    mutex_unlock(&t->mutex);
+    atomic_store(&t->has_parts, true);
+    executor_wake(&t->runnable);
+}
+
+void task_collect_async(struct task *t)
+{
+    struct async_part *p, *next;
+
+    if (!atomic_load(&t->has_parts))
+        return;
+    atomic_store(&t->has_parts, false);
+    mutex_lock(&t->mutex);
+    p = t->finished_parts;
+    t->finished_parts = NULL;
+    mutex_unlock(&t->mutex);
+    for (; p != NULL; p = next) {
+        next = p->next;
+        for (uint32_t i = 0; i < t->operator_count; i++) {
+            if (p->snapshots[i] != NULL)
+                keyed_snapshot_free(p->snapshots[i]);
+        }
+        arena_free(p->arena);
+        mem_free(p->snapshots);
+        mem_free(p);
+        ASSERT(t->async_count > 0);
+        t->async_count--;
+    }
+}
+
+static void part_free(struct async_part *p)
+{
+    for (uint32_t i = 0; i < p->task->operator_count; i++) {
+        if (p->snapshots[i] != NULL)
+            keyed_snapshot_free(p->snapshots[i]);
+    }
+    p->release(p->target);
+    arena_free(p->arena);
+    mem_free(p->snapshots);
+    mem_free(p);
+}
+
+/* The synchronous part: no I/O but what a sink needs to close its files. */
+static enum rc snapshot_chain(struct task *t, struct async_part *p, bool *has_keyed, struct err *err)
+{
+    uint64_t id = p->barrier.checkpoint_id;
+
+    for (uint32_t i = 0; i < t->operator_count; i++) {
+        struct chain_link *l = &t->chain[i];
+        enum rc rc = RC_OK;
+
+        p->states[i].subtask_index = t->config.subtask_index;
+        if (l->op->ops->snapshot != NULL)
+            rc = l->op->ops->snapshot(l->op, &p->barrier, err);
+        if (rc == RC_OK && l->keyed != NULL && !(l->op->ops->spent != NULL && l->op->ops->spent(l->op))) {
+            rc = keyed_snapshot_begin(l->keyed, id, &p->snapshots[i], err);
+            *has_keyed = true;
+        }
+        if (rc != RC_OK)
+            return err_wrap(err, rc, "snapshot for checkpoint %llu: %s", (unsigned long long)id,
+                            t->vertex->operators[i].name);
+        operator_state_snapshot(l->state, p->arena, &p->states[i].lists, &p->states[i].list_count);
+    }
+    return RC_OK;
+}
+
+static int64_t start_delay_ms(const struct task *t)
+{
+    int64_t delay = clock_wall_ms(t->config.env->clock) - t->barrier.trigger_wall_ms - t->alignment_ns / NS_PER_MS;
+
+    return delay < 0 ? 0 : delay;
+}
+
+static struct async_part *part_new(struct task *t, const struct task_trigger *trigger, int64_t now)
+{
+    struct async_part *p = mem_calloc(1, sizeof *p);
+
+    p->job.run = part_run;
+    p->task = t;
+    p->barrier = trigger->barrier;
+    p->target = trigger->target;
+    p->release = trigger->release;
+    p->arena = arena_new(0);
+    p->snapshots = mem_calloc(t->operator_count, sizeof(struct keyed_snapshot *));
+    p->states = ARENA_ARRAY(p->arena, t->operator_count, struct subtask_state);
+    p->data_ended = t->data_ended;
+    p->start_mono_ns = now;
+    p->stats = (struct ack_stats){
+        .alignment_ms = t->alignment_ns / NS_PER_MS,
+        .start_delay_ms = start_delay_ms(t),
+        .processed_bytes = t->aligned_bytes,
+    };
+    return p;
+}
+
+enum rc task_barrier(struct task *t, int64_t now, struct err *err)
+{
+    uint64_t id = t->barrier.checkpoint_id;
+    struct async_part *p;
+    bool has_keyed = false;
+    enum rc rc;
+
+    t->barrier_held = false;
+    t->last_barrier_id = id;
+    while (t->trigger_count > 0 && t->triggers[0].barrier.checkpoint_id < id)
+        drop_trigger_at(t, 0);
+    if (t->trigger_count == 0 || t->triggers[0].barrier.checkpoint_id != id)
+        return RC_OK; /* given up meanwhile: everybody has been or will be told */
+    p = part_new(t, &t->triggers[0], now);
+    remove_trigger(t, 0);
+    rc = snapshot_chain(t, p, &has_keyed, err);
+    if (rc != RC_OK) {
+        part_free(p);
+        return rc;
+    }
+    emitter_barrier(t->emitter, &p->barrier);
+    if (checkpoint_kind_is_sync(p->barrier.kind))
+        t->stopped_for = id;
+    p->start_mono_ns = clock_mono_ns(t->config.env->clock);
+    p->stats.sync_ms = (p->start_mono_ns - now) / NS_PER_MS;
+    t->async_count++;
+    if (has_keyed)
+        executor_submit(t->runnable.executor, &p->job);
+    else
+        part_run(&p->job);
+    return RC_OK;
+}
+
+/* ---- notifications ---------------------------------------------------------------------------- */
+
+enum rc task_complete(struct task *t, uint64_t checkpoint_id, struct err *err)
+{
+    for (uint32_t i = 0; i < t->operator_count; i++) {
+        struct chain_link *l = &t->chain[i];
+        enum rc rc = RC_OK;
+
+        if (l->keyed != NULL)
+            keyed_notify_complete(l->keyed, checkpoint_id);
+        if (l->op->ops->notify_complete != NULL)
+            rc = l->op->ops->notify_complete(l->op, checkpoint_id, err);
+        if (rc != RC_OK)
+            return err_wrap(err, rc, "after checkpoint %llu: %s", (unsigned long long)checkpoint_id,
+                            t->vertex->operators[i].name);
+    }
+    if (t->stopped_for == checkpoint_id)
+        t->stop_confirmed = t->finish_asked = true;
+    return RC_OK;
+}
+
+void task_abort_checkpoint(struct task *t, uint64_t checkpoint_id)
+{
+    task_drop_trigger(t, checkpoint_id);
+    if (t->gate != NULL)
+        input_gate_abort(t->gate, checkpoint_id);
+    if (t->barrier_held && t->barrier.checkpoint_id == checkpoint_id && t->draining_for != checkpoint_id)
+        t->barrier_held = false;
+    if (t->stopped_for == checkpoint_id)
+        t->stopped_for = 0; /* goes on; after a drain the driver restarts the job */
+    for (uint32_t i = 0; i < t->operator_count; i++) {
+        struct chain_link *l = &t->chain[i];
+
+        if (l->keyed != NULL)
+            keyed_notify_aborted(l->keyed, checkpoint_id);
+        if (l->op->ops->notify_aborted != NULL)
+            l->op->ops->notify_aborted(l->op, checkpoint_id);
+    }
+}
