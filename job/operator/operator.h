@@ -68,9 +68,6 @@ struct operator_ops {
     enum rc (*tick)(struct operator *, int64_t now_mono_ns, int64_t *next_mono_ns, struct output *, struct err *);
     /* clean: the job ended as planned; else failed or cancelled: commit nothing. Frees. */
     void (*close)(struct operator *, bool clean);
-    /* true: the operator has given out its keyed state for good (final results after the end of input), so that snapshots from here on
-     * leave it out and a restore gives nothing twice. NULL: never. */
-    bool (*spent)(const struct operator *);
 };
 struct operator {
     const struct operator_ops *ops;

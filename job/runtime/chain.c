@@ -1,11 +1,6 @@
 /* chain.c - the operators of a task: open, hand rows and event time along, close. See task.h */
 #include "job/runtime/task_priv.h"
 
-static inline void add(_Atomic uint64_t *counter, uint64_t n)
-{
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n, memory_order_relaxed);
-}
-
 /* Left-over results come before anything else. */
 static enum rc drain_fully(struct chain_link *l, struct err *err)
 {
@@ -23,7 +18,6 @@ enum rc chain_give_batch(struct task *t, uint32_t index, struct batch *b, struct
     struct chain_link *l = &t->chain[index];
 
     RETURN_IF_ERR(drain_fully(l, err));
-    add(&l->metrics.records_in, b->rows);
     return l->op->ops->process(l->op, b, &l->output, err);
 }
 
@@ -47,7 +41,6 @@ static enum rc link_batch(struct output *o, struct batch *b, struct err *err)
 
     if (b->rows == 0)
         return RC_OK;
-    add(&l->metrics.records_out, b->rows);
     if (l->index + 1 < l->task->operator_count)
         return chain_give_batch(l->task, l->index + 1, b, err);
     return emitter_batch(l->task->emitter, b, err);

@@ -194,7 +194,7 @@ static enum rc snapshot_chain(struct task *t, struct async_part *p, bool *has_ke
         p->states[i].subtask_index = t->config.subtask_index;
         if (l->op->ops->snapshot != NULL)
             rc = l->op->ops->snapshot(l->op, &p->barrier, err);
-        if (rc == RC_OK && l->keyed != NULL && !(l->op->ops->spent != NULL && l->op->ops->spent(l->op))) {
+        if (rc == RC_OK && l->keyed != NULL) {
             rc = keyed_snapshot_begin(l->keyed, id, &p->snapshots[i], err);
             *has_keyed = true;
         }
