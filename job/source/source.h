@@ -7,6 +7,7 @@
 #define VARVE_JOB_SOURCE_SOURCE_H
 
 #include "base/env.h"
+#include "base/thread.h"
 #include "job/batch.h"
 
 struct source_context {
@@ -57,15 +58,28 @@ struct datagen_config {
 };
 struct source *datagen_source_new(const struct datagen_config *config);
 
-/* "filesystem" */
+/* "filesystem". Which subtask reads a file is settled without a coordinator: dealt out in the order of their names from one common
+ * listing, or, without `listing`, by a hash of the path. A file found later (watched) goes by the hash. Positions of a
+ * restore are dealt out anew. */
 struct format;
 struct format_options;
+/* The first listing, taken once for all subtasks of a source, so that a file that comes or goes meanwhile is read once or not at all.
+ * Lies in the graph's arena; the subtasks use it under its lock and leave it empty. */
+struct file_listing {
+    struct mutex lock;
+    uint32_t users;      /* sources made and not closed */
+    struct arena *arena; /* NULL: not listed */
+    size_t count;
+    const char **paths; /* below the root, sorted */
+};
+void file_listing_init(struct file_listing *l);
 struct file_source_config {
     const struct schema *schema;
     const char *path; /* file or directory; sub-folders are read; names that start with . or _ are skipped */
     const struct format *format;
     const struct format_options *format_options;
     int64_t monitor_interval_ms; /* 0: bounded */
+    struct file_listing *listing; /* NULL: every subtask lists for itself and shares by hash */
 };
 struct source *file_source_new(const struct file_source_config *config);
 
