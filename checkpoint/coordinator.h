@@ -54,6 +54,8 @@ bool checkpoint_failure_counts(enum checkpoint_failure f);     /* against tolera
 
 enum request_kind { REQUEST_CHECKPOINT, REQUEST_SAVEPOINT, REQUEST_STOP, REQUEST_STOP_DRAIN };
 
+/* The events of one task come in its own order; each deployment begins with EVENT_TASK_RUNNING; EVENT_TASK_END_OF_DATA comes before the
+ * ack of a barrier that the task met there. */
 enum event_kind {
     EVENT_TICK,            /* time has passed; see coordinator_next_mono_ms */
     EVENT_START,           /* the job (re)starts: all tasks are deployed now, none runs yet */

@@ -81,6 +81,8 @@ struct stats_tracker *stats_tracker_new(const struct stats_vertex *vertices, uin
 void stats_tracker_free(struct stats_tracker *t);
 void stats_tracker_restored(struct stats_tracker *t, uint64_t id, bool is_savepoint, const char *path,
                             int64_t now_wall_ms);
+/* Where a completed checkpoint or the restored snapshot lies; NULL: not known any more. Holds until the next change. */
+const char *stats_tracker_path(const struct stats_tracker *t, uint64_t id);
 void stats_tracker_started(struct stats_tracker *t, uint64_t id, enum checkpoint_kind kind, int64_t now_wall_ms);
 void stats_tracker_acked(struct stats_tracker *t, uint64_t id, uint32_t vertex, uint32_t subtask_index,
                          const struct ack_stats *ack, int64_t now_wall_ms);
