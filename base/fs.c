@@ -159,6 +159,14 @@ enum rc fs_lock(struct fs *fs, const char *path, struct fs_file **out, struct er
 
 /* ---- directories -------------------------------------------------------------------------------- */
 
+/* A failure that was kept apart is the caller's after all. */
+static enum rc err_pass(struct err *err, const struct err *local)
+{
+    if (err != NULL && err->rc == RC_OK)
+        *err = *local;
+    return local->rc;
+}
+
 static enum rc sync_parent(struct fs *fs, const char *path, struct err *err)
 {
     char dir[FS_PATH_MAX];
@@ -167,8 +175,8 @@ static enum rc sync_parent(struct fs *fs, const char *path, struct err *err)
     return fs_sync_dir(fs, dir, err);
 }
 
-/* `path` exists already. Who made it may have been killed before it synced the name, so it is synced
- * here; a directory above that we may not even open is not one in which we (or our like) made a name. */
+/* `path` is there already. Who made it may have been killed before it synced the name, so it is synced here; a
+ * directory above that we may not even open is not one in which we (or our like) made a name. */
 static enum rc accept_existing_dir(struct fs *fs, const char *path, struct err *err)
 {
     struct err local = {0};
@@ -179,36 +187,34 @@ static enum rc accept_existing_dir(struct fs *fs, const char *path, struct err *
     if (st.type != FS_DIR)
         return err_set(err, RC_EXISTS, "make directory %s: a file of that name is there", path);
     rc = sync_parent(fs, path, &local);
-    if (rc == RC_OK || local.os_errno == EACCES)
-        return RC_OK;
-    return local.os_errno != 0 ? err_os(err, local.os_errno, "sync the directory above %s", path)
-                               : err_set(err, rc, "%s", local.msg);
+    return rc == RC_OK || local.os_errno == EACCES ? RC_OK : err_pass(err, &local);
 }
 
+/* Names are made from the top down, each synced before the next: so of those that are there only the lowest may not
+ * be durable. */
 enum rc fs_mkdirs(struct fs *fs, const char *path, struct err *err)
 {
     struct err local = {0};
     char parent[FS_PATH_MAX];
+    bool is_top; /* "/" and "." are always there */
     enum rc rc;
 
+    RETURN_IF_ERR(check_path("make directory", path, err));
+    RETURN_IF_ERR(path_dir(parent, sizeof parent, path, err));
+    is_top = strcmp(parent, "/") == 0 || strcmp(parent, ".") == 0;
     rc = fs_mkdir(fs, path, &local);
-    if (rc == RC_NOT_FOUND) {
-        RETURN_IF_ERR(path_dir(parent, sizeof parent, path, err));
-        if (strcmp(parent, path) != 0) { /* "/" and "." have no parent to make */
-            RETURN_IF_ERR(fs_mkdirs(fs, parent, err));
-            err_clear(&local);
-            rc = fs_mkdir(fs, path, &local);
-        }
+    if (rc == RC_OK && !is_top)
+        RETURN_IF_ERR(accept_existing_dir(fs, parent, err));
+    if (rc == RC_NOT_FOUND && !is_top) {
+        RETURN_IF_ERR(fs_mkdirs(fs, parent, err));
+        err_clear(&local);
+        rc = fs_mkdir(fs, path, &local);
     }
     if (rc == RC_EXISTS)
         return accept_existing_dir(fs, path, err);
-    if (rc != RC_OK) {
-        err_set(err, rc, "%s", local.msg);
-        if (err != NULL && err->os_errno == 0)
-            err->os_errno = local.os_errno;
-        return rc;
-    }
-    return sync_parent(fs, path, err);
+    if (rc != RC_OK)
+        return err_pass(err, &local);
+    return fs_sync_dir(fs, parent, err);
 }
 
 struct names {
@@ -256,12 +262,8 @@ enum rc fs_remove_tree(struct fs *fs, const char *path, struct err *err)
     rc = fs_unlink(fs, path, &local);
     if (rc == RC_OK || rc == RC_NOT_FOUND)
         return RC_OK;
-    if (local.os_errno != EISDIR && local.os_errno != EPERM) {
-        err_set(err, rc, "%s", local.msg);
-        if (err != NULL && err->os_errno == 0)
-            err->os_errno = local.os_errno;
-        return rc;
-    }
+    if (local.os_errno != EISDIR && local.os_errno != EPERM)
+        return err_pass(err, &local);
     rc = remove_below(fs, path, err);
     if (rc == RC_OK)
         rc = fs_rmdir(fs, path, err);
