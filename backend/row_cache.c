@@ -1,0 +1,950 @@
+#include "backend/row_cache_priv.h"
+
+#define FIND_AHEAD 64u /* keys whose cache misses overlap */
+#define INDEX_BITS_MIN 8u
+#define INDEX_BITS_MAX 31u
+#define BIG_ROW_FRACTION 4u /* a row above a slab's quarter has a slab of its own */
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* ---- groups -------------------------------------------------------------------------------------- */
+
+struct row_group *row_group_new(enum row_mode mode, uint64_t hash_seed)
+{
+    struct row_group *g = mem_calloc(1, sizeof *g);
+
+    g->mode = mode;
+    g->seed = hash_seed;
+    g->epoch = 1;
+    mutex_init(&g->mutex);
+    return g;
+}
+
+static void cache_free(struct row_cache *c)
+{
+    for (uint32_t id = 1; id < c->slab_count; id++)
+        mem_free(c->bases[id]);
+    mem_free(c->bases);
+    mem_free(c->slabs);
+    refs_release(&c->free_ids);
+    refs_release(&c->fifo);
+    mem_free(c->rows.slots);
+    mem_free(c->owners.slots);
+    refs_release(&c->dirty);
+    refs_release(&c->closed_dirty);
+    refs_release(&c->owed);
+    refs_release(&c->loads);
+    mem_free(c->tags);
+    mem_free(c->found);
+    mem_free(c->late);
+    mem_free(c->load_keys);
+    mem_free(c->load_values);
+    mem_free(c);
+}
+
+void row_group_free(struct row_group *g)
+{
+    if (g == NULL)
+        return;
+    row_group_retire(g);
+    for (size_t i = 0; i < g->cache_count; i++)
+        cache_free(g->caches[i]);
+    mem_free(g->caches);
+    mutex_release(&g->mutex);
+    mem_free(g);
+}
+
+static size_t index_bytes(const struct index *ix)
+{
+    return ix->slots == NULL ? 0 : sizeof(struct slot) << ix->bits;
+}
+
+static size_t cache_bytes(const struct row_cache *c)
+{
+    return c->slab_bytes + index_bytes(&c->rows) + index_bytes(&c->owners) +
+           (c->dirty.cap + c->closed_dirty.cap + c->owed.cap) * sizeof(uint32_t);
+}
+
+size_t row_group_bytes(const struct row_group *g)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < g->cache_count; i++)
+        sum += cache_bytes(g->caches[i]);
+    return sum;
+}
+
+struct row_cache *row_cache_new(struct row_group *g, const struct row_cache_config *config)
+{
+    struct row_cache *c = mem_calloc(1, sizeof *c);
+    uint32_t units = config->slab_bytes / UNIT_BYTES;
+
+    ASSERT(config->slab_bytes >= (16u << 10) && config->slab_bytes <= (1u << 20) &&
+           (config->slab_bytes & (config->slab_bytes - 1)) == 0);
+    c->group = g;
+    c->config = *config;
+    c->unit_bits = (uint32_t)__builtin_ctz(units);
+    c->value_at = (uint32_t)(sizeof(struct row) + (config->is_map ? sizeof(struct row_links) : 0));
+    c->slab_count = 1;
+    g->caches = mem_realloc(g->caches, (g->cache_count + 1) * sizeof(struct row_cache *));
+    g->caches[g->cache_count++] = c;
+    return c;
+}
+
+/* A row's memory is only given back between batches and while no writer may look at it. */
+NO_THREAD_SAFETY void rows_enter(struct row_cache *c)
+{
+    struct row_group *g = c->group;
+
+    if (UNLIKELY(g->open)) {
+        if (atomic_load_explicit(&g->done, memory_order_acquire))
+            row_group_retire(g);
+        else
+            mutex_lock(&g->mutex);
+    }
+}
+
+/* After rows_leave in the middle of a batch: the rows in hand must hold still, so nothing is retired. */
+static NO_THREAD_SAFETY void rows_reenter(struct row_cache *c)
+{
+    if (c->group->open)
+        mutex_lock(&c->group->mutex);
+}
+
+NO_THREAD_SAFETY void rows_leave(struct row_cache *c)
+{
+    if (UNLIKELY(c->group->open))
+        mutex_unlock(&c->group->mutex);
+}
+
+/* ---- slabs --------------------------------------------------------------------------------------- */
+
+static uint32_t slab_new(struct row_cache *c, uint32_t units, bool cow)
+{
+    uint32_t id;
+
+    if (c->free_ids.count > 0) {
+        id = c->free_ids.at[--c->free_ids.count];
+    } else {
+        id = c->slab_count++;
+        ASSERT(id < 1u << (32 - c->unit_bits)); /* check_room keeps ids free */
+        if (id >= c->slab_cap) {
+            c->slab_cap = c->slab_cap == 0 ? 64 : c->slab_cap * 2;
+            c->bases = mem_realloc(c->bases, c->slab_cap * sizeof(uint8_t *));
+            c->slabs = mem_realloc(c->slabs, c->slab_cap * sizeof(struct slab));
+            c->bases[0] = NULL;
+            c->slabs[0] = (struct slab){0};
+        }
+    }
+    c->bases[id] = mem_alloc((size_t)units * UNIT_BYTES);
+    c->slabs[id] = (struct slab){.units = units, .cow = cow};
+    c->slab_bytes += (size_t)units * UNIT_BYTES;
+    if (!cow)
+        refs_push(&c->fifo, id);
+    return id;
+}
+
+/* The caller takes it out of the fifo. */
+void slab_free(struct row_cache *c, uint32_t id)
+{
+    struct slab *s = &c->slabs[id];
+
+    if (!s->cow)
+        c->used_units -= s->used;
+    c->slab_bytes -= (size_t)s->units * UNIT_BYTES;
+    mem_free(c->bases[id]);
+    c->bases[id] = NULL;
+    *s = (struct slab){0};
+    if (c->open_slab == id)
+        c->open_slab = 0;
+    refs_push(&c->free_ids, id);
+}
+
+uint32_t row_alloc(struct row_cache *c, uint32_t key_len, uint32_t value_cap, bool cow)
+{
+    uint32_t slab_units = 1u << c->unit_bits;
+    size_t size = (size_t)c->value_at + value_cap + key_len;
+    uint32_t units = (uint32_t)((size + UNIT_BYTES - 1) / UNIT_BYTES);
+    uint32_t *open = cow ? &c->cow_slab : &c->open_slab;
+    uint32_t id, ref;
+    struct row *r;
+
+    if (units > slab_units / BIG_ROW_FRACTION) {
+        id = slab_new(c, units, cow);
+    } else {
+        if (*open == 0 || c->slabs[*open].used + units > c->slabs[*open].units)
+            *open = slab_new(c, slab_units, cow);
+        id = *open;
+    }
+    ref = id << c->unit_bits | c->slabs[id].used;
+    c->slabs[id].used += units;
+    if (!cow)
+        c->used_units += units;
+    r = row_at(c, ref);
+    memset(r, 0, c->value_at);
+    r->units = units;
+    r->key_len = key_len;
+    r->value_cap = value_cap;
+    return ref;
+}
+
+static enum rc check_room(const struct row_cache *c, struct err *err)
+{
+    uint64_t ids = 1ull << (32 - c->unit_bits);
+    uint64_t used = c->slab_count - c->free_ids.count;
+
+    if (used + SLAB_IDS_RESERVED < ids)
+        return RC_OK;
+    return err_set(err, RC_LIMIT, "rows of one state fill %llu slabs of %u bytes, limit %llu",
+                   (unsigned long long)used, c->config.slab_bytes,
+                   (unsigned long long)(ids - SLAB_IDS_RESERVED));
+}
+
+static size_t row_size(const struct row_cache *c, size_t key_len, size_t value_len)
+{
+    return (c->value_at + key_len + value_len + UNIT_BYTES - 1) & ~(size_t)(UNIT_BYTES - 1);
+}
+
+size_t row_cache_need(const struct row_cache *c, const struct key_batch *keys,
+                      const struct bytes *values)
+{
+    size_t sum = (size_t)keys->count *
+                     (row_size(c, 0, c->config.fixed_value_bytes) + UNIT_BYTES + 2 * sizeof(struct slot)) +
+                 keys->offsets[keys->count];
+
+    for (uint32_t i = 0; values != NULL && i < keys->count; i++)
+        sum += values[i].len;
+    return sum;
+}
+
+/* ---- index --------------------------------------------------------------------------------------- */
+
+static inline uint32_t slot_home(const struct index *ix, uint32_t tag)
+{
+    return tag >> (32 - ix->bits);
+}
+static inline uint32_t slot_after(const struct index *ix, uint32_t s)
+{
+    return (s + 1) & ((1u << ix->bits) - 1);
+}
+
+static void index_put(struct index *ix, uint32_t tag, uint32_t ref)
+{
+    uint32_t s = slot_home(ix, tag);
+
+    while (ix->slots[s].ref != 0)
+        s = slot_after(ix, s);
+    ix->slots[s] = (struct slot){tag, ref};
+}
+
+static void index_add(struct index *ix, uint32_t tag, uint32_t ref)
+{
+    if (ix->slots == NULL || (uint64_t)ix->count * 8 >= (5ull << ix->bits)) {
+        struct index bigger = {.bits = ix->slots == NULL ? INDEX_BITS_MIN : ix->bits + 1,
+                               .count = ix->count};
+
+        ASSERT(bigger.bits <= INDEX_BITS_MAX);
+        bigger.slots = mem_calloc((size_t)1 << bigger.bits, sizeof(struct slot));
+        for (size_t i = 0; ix->slots != NULL && i < (size_t)1 << ix->bits; i++) {
+            if (ix->slots[i].ref != 0)
+                index_put(&bigger, ix->slots[i].tag, ix->slots[i].ref);
+        }
+        mem_free(ix->slots);
+        *ix = bigger;
+    }
+    index_put(ix, tag, ref);
+    ix->count++;
+}
+
+static uint32_t index_slot_of(const struct index *ix, uint32_t tag, uint32_t ref)
+{
+    uint32_t s = slot_home(ix, tag);
+
+    while (ix->slots[s].ref != ref) {
+        ASSERT(ix->slots[s].ref != 0);
+        s = slot_after(ix, s);
+    }
+    return s;
+}
+
+/* What stands behind the hole moves up, unless it would pass its home. */
+static void index_remove(struct index *ix, uint32_t tag, uint32_t ref)
+{
+    uint32_t mask = (1u << ix->bits) - 1;
+    uint32_t hole = index_slot_of(ix, tag, ref);
+
+    for (uint32_t s = slot_after(ix, hole); ix->slots[s].ref != 0; s = slot_after(ix, s)) {
+        uint32_t home = slot_home(ix, ix->slots[s].tag);
+
+        if (((s - home) & mask) >= ((s - hole) & mask)) {
+            ix->slots[hole] = ix->slots[s];
+            hole = s;
+        }
+    }
+    ix->slots[hole].ref = 0;
+    ix->count--;
+}
+
+static inline bool same_bytes(const uint8_t *a, const uint8_t *b, size_t len)
+{
+    while (len >= 8) {
+        if (get_le64(a) != get_le64(b))
+            return false;
+        a += 8;
+        b += 8;
+        len -= 8;
+    }
+    while (len > 0) {
+        if (*a++ != *b++)
+            return false;
+        len--;
+    }
+    return true;
+}
+
+static inline bool row_has_key(const struct row_cache *c, const struct row *r, struct bytes key)
+{
+    return r->key_len == key.len &&
+           same_bytes((const uint8_t *)r + c->value_at + r->value_cap, key.data, key.len);
+}
+
+uint32_t index_find(const struct row_cache *c, uint32_t tag, struct bytes key)
+{
+    const struct index *ix = &c->rows;
+
+    if (ix->slots == NULL)
+        return 0;
+    for (uint32_t s = slot_home(ix, tag); ix->slots[s].ref != 0; s = slot_after(ix, s)) {
+        if (ix->slots[s].tag == tag && row_has_key(c, row_at(c, ix->slots[s].ref), key))
+            return ix->slots[s].ref;
+    }
+    return 0;
+}
+
+uint32_t key_tag(const struct row_cache *c, struct bytes key)
+{
+    return (uint32_t)(hash64_seed(key, c->group->seed) >> 32);
+}
+
+/* ---- chains of map rows -------------------------------------------------------------------------- */
+
+static struct bytes owner_of(const struct row_cache *c, struct bytes key)
+{
+    return bytes_of(key.data, key_owner_len(key, c->config.prefix_len, c->config.ns));
+}
+
+static uint32_t owner_find(const struct row_cache *c, uint32_t tag, struct bytes owner)
+{
+    const struct index *ix = &c->owners;
+
+    if (ix->slots == NULL)
+        return 0;
+    for (uint32_t s = slot_home(ix, tag); ix->slots[s].ref != 0; s = slot_after(ix, s)) {
+        if (ix->slots[s].tag == tag &&
+            bytes_eq(owner_of(c, row_key(c, row_at(c, ix->slots[s].ref))), owner))
+            return ix->slots[s].ref;
+    }
+    return 0;
+}
+
+uint32_t owner_head(const struct row_cache *c, struct bytes owner)
+{
+    return owner_find(c, key_tag(c, owner), owner);
+}
+
+static void chain_add(struct row_cache *c, uint32_t ref)
+{
+    struct row *r = row_at(c, ref);
+    struct bytes owner = owner_of(c, row_key(c, r));
+    struct row_links *links = row_links(r);
+    uint32_t head;
+
+    links->owner_tag = key_tag(c, owner);
+    head = owner_find(c, links->owner_tag, owner);
+    links->prev = 0;
+    links->next = head;
+    if (head == 0) {
+        index_add(&c->owners, links->owner_tag, ref);
+    } else {
+        c->owners.slots[index_slot_of(&c->owners, links->owner_tag, head)].ref = ref;
+        row_links(row_at(c, head))->prev = ref;
+    }
+}
+
+static void chain_remove(struct row_cache *c, uint32_t ref)
+{
+    struct row_links *links = row_links(row_at(c, ref));
+
+    if (links->next != 0)
+        row_links(row_at(c, links->next))->prev = links->prev;
+    if (links->prev != 0)
+        row_links(row_at(c, links->prev))->next = links->next;
+    else if (links->next != 0)
+        c->owners.slots[index_slot_of(&c->owners, links->owner_tag, ref)].ref = links->next;
+    else
+        index_remove(&c->owners, links->owner_tag, ref);
+}
+
+/* ---- rows come, move and go ---------------------------------------------------------------------- */
+
+static void row_link(struct row_cache *c, uint32_t ref)
+{
+    struct row *r = row_at(c, ref);
+
+    r->marks |= ROW_LIVE;
+    c->slabs[ref >> c->unit_bits].live += r->units;
+    c->live_units += r->units;
+    index_add(&c->rows, r->tag, ref);
+    if (c->config.is_map)
+        chain_add(c, ref);
+}
+
+static void row_unlive(struct row_cache *c, uint32_t ref)
+{
+    struct row *r = row_at(c, ref);
+
+    r->marks &= (uint8_t)~ROW_LIVE;
+    c->slabs[ref >> c->unit_bits].live -= r->units;
+    c->live_units -= r->units;
+}
+
+void row_unlink(struct row_cache *c, uint32_t ref)
+{
+    struct row *r = row_at(c, ref);
+
+    index_remove(&c->rows, r->tag, ref);
+    if (c->config.is_map)
+        chain_remove(c, ref);
+    if (r->marks & ROW_TOMBSTONE)
+        c->tombstones--;
+    row_unlive(c, ref);
+}
+
+void row_moved(struct row_cache *c, uint32_t from, uint32_t to)
+{
+    struct row *r = row_at(c, to);
+
+    c->rows.slots[index_slot_of(&c->rows, r->tag, from)].ref = to;
+    if (c->config.is_map) {
+        struct row_links *links = row_links(r);
+
+        *links = *row_links(row_at(c, from));
+        if (links->next != 0)
+            row_links(row_at(c, links->next))->prev = to;
+        if (links->prev != 0)
+            row_links(row_at(c, links->prev))->next = to;
+        else
+            c->owners.slots[index_slot_of(&c->owners, links->owner_tag, from)].ref = to;
+    }
+    r->marks |= ROW_LIVE;
+    c->slabs[to >> c->unit_bits].live += r->units;
+    c->live_units += r->units;
+    row_unlive(c, from);
+}
+
+static uint32_t row_add(struct row_cache *c, uint32_t tag, struct bytes key, uint32_t value_cap)
+{
+    uint32_t ref = row_alloc(c, (uint32_t)key.len, value_cap, false);
+    struct row *r = row_at(c, ref);
+
+    memcpy((uint8_t *)r + c->value_at + value_cap, key.data, key.len);
+    r->tag = tag;
+    r->epoch = c->group->epoch;
+    row_link(c, ref);
+    return ref;
+}
+
+/* The closed epoch still needs this row as it is. */
+static inline bool row_owed(const struct row_cache *c, const struct row *r)
+{
+    const struct row_group *g = c->group;
+
+    return g->open && r->epoch <= g->closed &&
+           (r->marks & (g->mode == ROWS_ALL ? ROW_LIVE : ROW_DIRTY)) != 0;
+}
+
+static void save_image(struct row_cache *c, uint32_t ref)
+{
+    struct row *r = row_at(c, ref);
+    uint32_t image_ref = row_alloc(c, 0, r->value_len, true);
+    struct row *image = row_at(c, image_ref);
+
+    memcpy(row_value(c, image), row_value(c, r), r->value_len);
+    image->value_len = r->value_len;
+    image->marks = r->marks & ROW_TOMBSTONE;
+    r->shadow = image_ref;
+    refs_push(&c->owed, ref);
+    if (c->group->mode == ROWS_DIRTY && !(r->marks & ROW_TOMBSTONE))
+        r->below = BELOW_YES; /* the image will be there */
+}
+
+static void modify_slow(struct row_cache *c, uint32_t ref)
+{
+    struct row *r = row_at(c, ref);
+
+    if (row_owed(c, r))
+        save_image(c, ref);
+    r->epoch = c->group->epoch;
+    if (c->group->mode == ROWS_DIRTY) {
+        r->marks |= ROW_DIRTY;
+        refs_push(&c->dirty, ref);
+    }
+}
+
+/* Call before changing a row's value. */
+static inline void row_modify(struct row_cache *c, uint32_t ref, const struct row *r)
+{
+    if (LIKELY(r->epoch == c->group->epoch &&
+               (c->group->mode == ROWS_ALL || (r->marks & ROW_DIRTY))))
+        return;
+    modify_slow(c, ref);
+}
+
+static uint32_t cap_of(const struct row_cache *c, size_t key_len, size_t value_len)
+{
+    if (c->config.fixed_value_bytes != 0)
+        return c->config.fixed_value_bytes;
+    return (uint32_t)(row_size(c, key_len, value_len) - c->value_at - key_len);
+}
+
+/* A value that does not fit: another row takes its place, the old one stays as a ghost while owed. */
+static uint32_t row_replace(struct row_cache *c, uint32_t ref, size_t value_len)
+{
+    struct row *old = row_at(c, ref);
+    bool owed = row_owed(c, old);
+    uint32_t to = row_alloc(c, old->key_len, cap_of(c, old->key_len, value_len), false);
+    struct row *r = row_at(c, to);
+
+    memcpy((uint8_t *)r + c->value_at + r->value_cap, row_key(c, old).data, old->key_len);
+    r->tag = old->tag;
+    r->below = old->below;
+    r->marks = old->marks & (ROW_TOMBSTONE | ROW_TOUCHED);
+    r->epoch = c->group->epoch;
+    row_moved(c, ref, to);
+    if (owed) {
+        if (c->group->mode == ROWS_DIRTY && !(old->marks & ROW_TOMBSTONE))
+            r->below = BELOW_YES;
+        old->marks |= ROW_GHOST;
+        refs_push(&c->owed, ref);
+    } else {
+        /* Not LIVE, not DIRTY; but a shadow of an earlier change is still owed. */
+        old->marks = 0;
+    }
+    if (c->group->mode == ROWS_DIRTY) {
+        r->marks |= ROW_DIRTY;
+        refs_push(&c->dirty, to);
+    }
+    return to;
+}
+
+static void set_value(struct row_cache *c, uint32_t ref, struct bytes value)
+{
+    struct row *r = row_at(c, ref);
+
+    if (value.len > r->value_cap || (r->value_cap != c->config.fixed_value_bytes && row_owed(c, r))) {
+        ref = row_replace(c, ref, value.len);
+        r = row_at(c, ref);
+    } else {
+        row_modify(c, ref, r);
+    }
+    if (r->marks & ROW_TOMBSTONE) {
+        r->marks &= (uint8_t)~ROW_TOMBSTONE;
+        c->tombstones--;
+    }
+    if (value.len > 0)
+        memcpy(row_value(c, r), value.data, value.len);
+    r->value_len = (uint32_t)value.len;
+}
+
+static void set_tombstone(struct row_cache *c, struct row *r)
+{
+    if (!(r->marks & ROW_TOMBSTONE)) {
+        r->marks |= ROW_TOMBSTONE;
+        c->tombstones++;
+    }
+    r->value_len = 0;
+}
+
+static void row_delete(struct row_cache *c, uint32_t ref)
+{
+    struct row *r = row_at(c, ref);
+    bool owed = row_owed(c, r);
+
+    if (r->marks & ROW_TOMBSTONE)
+        return;
+    if (c->group->mode == ROWS_ALL) {
+        row_unlink(c, ref);
+        if (owed) {
+            r->marks |= ROW_GHOST;
+            refs_push(&c->owed, ref);
+        }
+    } else if (r->below == BELOW_NO && !owed) {
+        row_unlink(c, ref);
+        r->marks = 0;
+    } else {
+        row_modify(c, ref, r);
+        set_tombstone(c, r);
+    }
+}
+
+/* ---- batches ------------------------------------------------------------------------------------- */
+
+static void scratch_reserve(struct row_cache *c, uint32_t count)
+{
+    if (count > c->scratch_cap) {
+        c->tags = mem_realloc(c->tags, count * sizeof *c->tags);
+        c->found = mem_realloc(c->found, count * sizeof *c->found);
+        c->late = mem_realloc(c->late, count * sizeof *c->late);
+        c->scratch_cap = count;
+    }
+    c->late_count = 0;
+    c->loads.count = 0;
+}
+
+/* Rows of keys[from..to): hashes first, then the index slots, then the rows, so that their cache misses overlap. */
+static void find_chunk(struct row_cache *c, const struct key_batch *keys, uint32_t from, uint32_t to)
+{
+    const struct index *ix = &c->rows;
+    uint32_t at[FIND_AHEAD];
+
+    for (uint32_t i = from; i < to; i++) {
+        c->tags[i] = key_tag(c, key_batch_at(keys, i));
+        if (ix->slots != NULL)
+            __builtin_prefetch(&ix->slots[slot_home(ix, c->tags[i])]);
+    }
+    if (ix->slots == NULL) {
+        memset(&c->found[from], 0, (to - from) * sizeof *c->found);
+        return;
+    }
+    for (uint32_t i = from; i < to; i++) {
+        uint32_t s = slot_home(ix, c->tags[i]);
+
+        while (ix->slots[s].ref != 0 && ix->slots[s].tag != c->tags[i])
+            s = slot_after(ix, s);
+        at[i - from] = s;
+        if (ix->slots[s].ref != 0) {
+            const uint8_t *r = (const uint8_t *)row_at(c, ix->slots[s].ref);
+
+            __builtin_prefetch(r, 1);
+            __builtin_prefetch(r + 64, 1);
+        }
+    }
+    for (uint32_t i = from; i < to; i++) {
+        uint32_t s = at[i - from];
+
+        c->found[i] = 0;
+        for (; ix->slots[s].ref != 0; s = slot_after(ix, s)) {
+            if (ix->slots[s].tag == c->tags[i] &&
+                row_has_key(c, row_at(c, ix->slots[s].ref), key_batch_at(keys, i))) {
+                c->found[i] = ix->slots[s].ref;
+                break;
+            }
+        }
+    }
+}
+
+static inline void row_touch(struct row *r)
+{
+    if (!(r->marks & ROW_TOUCHED))
+        r->marks |= ROW_TOUCHED;
+}
+
+/* A place for a key that nobody has: the loader fills it. */
+static uint32_t add_loading(struct row_cache *c, uint32_t i, struct bytes key)
+{
+    uint32_t ref = row_add(c, c->tags[i], key, c->config.fixed_value_bytes);
+
+    row_at(c, ref)->marks |= ROW_LOADING;
+    refs_push(&c->loads, ref);
+    return ref;
+}
+
+static enum rc fill_loading(struct row_cache *c, uint32_t ref, struct bytes value, struct err *err)
+{
+    struct row *r = row_at(c, ref);
+
+    if (value.data == NULL) {
+        r->below = BELOW_NO;
+        return RC_OK;
+    }
+    if (c->config.fixed_value_bytes != 0 && value.len != c->config.fixed_value_bytes)
+        return err_set(err, RC_CORRUPT, "stored value of %zu bytes, the state's values have %u",
+                       value.len, c->config.fixed_value_bytes);
+    if (value.len > r->value_cap) {
+        uint32_t to = row_alloc(c, r->key_len, cap_of(c, r->key_len, value.len), false);
+        struct row *moved = row_at(c, to);
+
+        memcpy((uint8_t *)moved + c->value_at + moved->value_cap, row_key(c, r).data, r->key_len);
+        moved->tag = r->tag;
+        moved->epoch = r->epoch;
+        moved->marks = ROW_LOADING;
+        row_moved(c, ref, to);
+        r->marks = 0;
+        r->shadow = to; /* for the rest of this batch: see loaded_ref */
+        r = moved;
+    }
+    memcpy(row_value(c, r), value.data, value.len);
+    r->value_len = (uint32_t)value.len;
+    r->below = BELOW_YES;
+    return RC_OK;
+}
+
+static inline uint32_t loaded_ref(const struct row_cache *c, uint32_t ref)
+{
+    return row_at(c, ref)->marks == 0 ? row_at(c, ref)->shadow : ref;
+}
+
+static void drop_loading(struct row_cache *c)
+{
+    for (size_t i = 0; i < c->loads.count; i++) {
+        uint32_t ref = loaded_ref(c, c->loads.at[i]);
+
+        row_unlink(c, ref);
+        row_at(c, ref)->marks = 0;
+    }
+    c->loads.count = 0;
+}
+
+static enum rc call_loader(struct row_cache *c, struct row_loader *loader, struct err *err)
+{
+    size_t count = c->loads.count;
+    enum rc rc;
+
+    if (count > c->load_cap) {
+        c->load_keys = mem_realloc(c->load_keys, count * sizeof *c->load_keys);
+        c->load_values = mem_realloc(c->load_values, count * sizeof *c->load_values);
+        c->load_cap = count;
+    }
+    refs_sort(c, c->bases, c->loads.at, count);
+    for (size_t i = 0; i < count; i++)
+        c->load_keys[i] = row_key(c, row_at(c, c->loads.at[i]));
+    rows_leave(c); /* the database takes its time; these rows are nobody's business but ours */
+    rc = loader->load(loader, c->load_keys, (uint32_t)count, c->load_values, err);
+    rows_reenter(c);
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        rc = fill_loading(c, c->loads.at[i], c->load_values[i], err);
+    return rc;
+}
+
+/* Fills the places made by add_loading; on an error they are gone again. */
+static enum rc resolve(struct row_cache *c, struct row_loader *loader, struct err *err)
+{
+    enum rc rc = RC_OK;
+
+    c->misses += c->loads.count;
+    if (loader == NULL) {
+        for (size_t i = 0; i < c->loads.count; i++)
+            row_at(c, c->loads.at[i])->below = BELOW_NO;
+    } else if (c->loads.count > 0) {
+        rc = call_loader(c, loader, err);
+    }
+    if (rc != RC_OK)
+        drop_loading(c);
+    return rc;
+}
+
+/* The row of key i for reading and writing; true when it had no value (then zeroed). */
+static inline bool finish_upsert(struct row_cache *c, uint32_t ref, void **value)
+{
+    struct row *r = row_at(c, ref);
+    bool fresh = false;
+
+    row_modify(c, ref, r);
+    if (UNLIKELY(r->marks & (ROW_LOADING | ROW_TOMBSTONE))) {
+        fresh = (r->marks & ROW_TOMBSTONE) != 0 || r->below == BELOW_NO;
+        if (r->marks & ROW_TOMBSTONE)
+            c->tombstones--;
+        r->marks &= (uint8_t) ~(ROW_LOADING | ROW_TOMBSTONE);
+        r->value_len = c->config.fixed_value_bytes;
+        if (fresh)
+            memset(row_value(c, r), 0, r->value_len);
+    }
+    *value = row_value(c, r);
+    return fresh;
+}
+
+enum rc row_cache_upsert(struct row_cache *c, const struct key_batch *keys, void **rows,
+                         uint8_t *fresh, struct row_loader *loader, struct err *err)
+{
+    enum rc rc;
+
+    ASSERT(c->config.fixed_value_bytes != 0);
+    RETURN_IF_ERR(check_room(c, err));
+    scratch_reserve(c, keys->count);
+    rows_enter(c);
+    c->lookups += keys->count;
+    for (uint32_t from = 0; from < keys->count; from += FIND_AHEAD) {
+        uint32_t to = from + FIND_AHEAD < keys->count ? from + FIND_AHEAD : keys->count;
+
+        find_chunk(c, keys, from, to);
+        for (uint32_t i = from; i < to; i++) {
+            uint32_t ref = c->found[i];
+
+            if (UNLIKELY(ref == 0)) {
+                ref = index_find(c, c->tags[i], key_batch_at(keys, i)); /* added just now? */
+                if (ref == 0)
+                    ref = add_loading(c, i, key_batch_at(keys, i));
+                c->found[i] = ref;
+            } else {
+                row_touch(row_at(c, ref));
+            }
+            if (UNLIKELY(row_at(c, ref)->marks & ROW_LOADING))
+                c->late[c->late_count++] = i;
+            else
+                fresh[i] = finish_upsert(c, ref, &rows[i]);
+        }
+    }
+    rc = resolve(c, loader, err);
+    for (uint32_t j = 0; rc == RC_OK && j < c->late_count; j++) {
+        uint32_t i = c->late[j];
+
+        fresh[i] = finish_upsert(c, c->found[i], &rows[i]);
+    }
+    rows_leave(c);
+    return rc;
+}
+
+/* Absent after all: remembered as a clean tombstone. */
+static struct bytes finish_get(struct row_cache *c, uint32_t ref)
+{
+    struct row *r = row_at(c, ref);
+
+    if (r->marks & ROW_LOADING) {
+        r->marks &= (uint8_t)~ROW_LOADING;
+        if (r->below == BELOW_NO)
+            set_tombstone(c, r);
+    }
+    if (r->marks & ROW_TOMBSTONE)
+        return (struct bytes){0};
+    return bytes_of(row_value(c, r), r->value_len);
+}
+
+enum rc row_cache_get(struct row_cache *c, const struct key_batch *keys, struct bytes *values,
+                      struct row_loader *loader, struct err *err)
+{
+    enum rc rc;
+
+    RETURN_IF_ERR(check_room(c, err));
+    scratch_reserve(c, keys->count);
+    rows_enter(c);
+    c->lookups += keys->count;
+    for (uint32_t from = 0; from < keys->count; from += FIND_AHEAD) {
+        uint32_t to = from + FIND_AHEAD < keys->count ? from + FIND_AHEAD : keys->count;
+
+        find_chunk(c, keys, from, to);
+        for (uint32_t i = from; i < to; i++) {
+            uint32_t ref = c->found[i];
+
+            if (ref == 0 && loader != NULL) {
+                ref = index_find(c, c->tags[i], key_batch_at(keys, i));
+                if (ref == 0)
+                    ref = add_loading(c, i, key_batch_at(keys, i));
+                c->found[i] = ref;
+            } else if (ref != 0) {
+                row_touch(row_at(c, ref));
+            }
+            if (ref == 0)
+                values[i] = (struct bytes){0};
+            else if (row_at(c, ref)->marks & ROW_LOADING)
+                c->late[c->late_count++] = i;
+            else
+                values[i] = finish_get(c, ref);
+        }
+    }
+    rc = resolve(c, loader, err);
+    for (uint32_t j = 0; rc == RC_OK && j < c->late_count; j++) {
+        uint32_t i = c->late[j];
+
+        values[i] = finish_get(c, loaded_ref(c, c->found[i]));
+    }
+    rows_leave(c);
+    return rc;
+}
+
+static enum rc check_values(const struct row_cache *c, const struct key_batch *keys,
+                            const struct bytes *values, struct err *err)
+{
+    for (uint32_t i = 0; i < keys->count; i++) {
+        if (c->config.fixed_value_bytes != 0)
+            ASSERT(values[i].len == c->config.fixed_value_bytes);
+        else if (values[i].len > KEY_BATCH_BYTES_MAX)
+            return err_set(err, RC_LIMIT, "value of %zu bytes exceeds %u", values[i].len,
+                           KEY_BATCH_BYTES_MAX);
+    }
+    return RC_OK;
+}
+
+enum rc row_cache_put(struct row_cache *c, const struct key_batch *keys, const struct bytes *values,
+                      bool below_empty, struct err *err)
+{
+    RETURN_IF_ERR(check_room(c, err));
+    RETURN_IF_ERR(check_values(c, keys, values, err));
+    scratch_reserve(c, keys->count);
+    rows_enter(c);
+    c->lookups += keys->count;
+    for (uint32_t from = 0; from < keys->count; from += FIND_AHEAD) {
+        uint32_t to = from + FIND_AHEAD < keys->count ? from + FIND_AHEAD : keys->count;
+
+        find_chunk(c, keys, from, to);
+        for (uint32_t i = from; i < to; i++) {
+            struct bytes key = key_batch_at(keys, i);
+            /* A row found by find_chunk may have been replaced by the same key earlier in this batch. */
+            uint32_t ref = c->found[i];
+
+            if (ref == 0 || !(row_at(c, ref)->marks & ROW_LIVE))
+                ref = index_find(c, c->tags[i], key);
+            if (ref == 0) {
+                ref = row_add(c, c->tags[i], key, cap_of(c, key.len, values[i].len));
+                row_at(c, ref)->below = below_empty ? BELOW_NO : BELOW_UNKNOWN;
+            } else {
+                row_touch(row_at(c, ref));
+            }
+            set_value(c, ref, values[i]);
+        }
+    }
+    rows_leave(c);
+    return RC_OK;
+}
+
+enum rc row_cache_del(struct row_cache *c, const struct key_batch *keys, bool below_empty,
+                      struct err *err)
+{
+    RETURN_IF_ERR(check_room(c, err));
+    scratch_reserve(c, keys->count);
+    rows_enter(c);
+    c->lookups += keys->count;
+    for (uint32_t from = 0; from < keys->count; from += FIND_AHEAD) {
+        uint32_t to = from + FIND_AHEAD < keys->count ? from + FIND_AHEAD : keys->count;
+
+        find_chunk(c, keys, from, to);
+        for (uint32_t i = from; i < to; i++) {
+            struct bytes key = key_batch_at(keys, i);
+            uint32_t ref = c->found[i];
+
+            if (ref == 0 || !(row_at(c, ref)->marks & ROW_LIVE))
+                ref = index_find(c, c->tags[i], key);
+            if (ref != 0) {
+                row_delete(c, ref);
+            } else if (c->group->mode == ROWS_DIRTY && !below_empty) {
+                ref = row_add(c, c->tags[i], key, c->config.fixed_value_bytes);
+                row_modify(c, ref, row_at(c, ref));
+                set_tombstone(c, row_at(c, ref));
+            }
+        }
+    }
+    rows_leave(c);
+    return RC_OK;
+}
+
+void row_cache_stats(const struct row_cache *c, struct row_cache_stats *out)
+{
+    *out = (struct row_cache_stats){
+        .rows = c->rows.count,
+        .tombstones = c->tombstones,
+        .dirty = c->dirty.count,
+        .bytes = cache_bytes(c),
+        .lookups = c->lookups,
+        .misses = c->misses,
+    };
+}

@@ -1,0 +1,149 @@
+/* row_cache_priv.h - how rows lie in memory; for row_cache*.c only. */
+#ifndef VARVE_BACKEND_ROW_CACHE_PRIV_H
+#define VARVE_BACKEND_ROW_CACHE_PRIV_H
+
+#include "backend/row_cache.h"
+#include "base/arena.h"
+#include "base/thread.h"
+
+#include <stdatomic.h>
+
+#define UNIT_BYTES 16u /* rows begin at multiples of it */
+#define SLAB_IDS_RESERVED 8192u /* free ids that each batch finds: 8 GiB of rows */
+
+enum {
+    ROW_LIVE = 1,      /* in the index */
+    ROW_TOMBSTONE = 2, /* known to be absent; LIVE */
+    ROW_DIRTY = 4,     /* differs from below */
+    ROW_TOUCHED = 8,   /* used again since it came in or was last passed over */
+    ROW_GHOST = 16,    /* not LIVE any more, but the closed epoch has to write it */
+    ROW_LOADING = 32,  /* a place for a key that is being looked up */
+};
+enum { BELOW_UNKNOWN, BELOW_YES, BELOW_NO };
+
+/* Header, [links of map rows], value (value_cap bytes), key. The fields that the writer reads without the mutex, units and
+ * key_len, and the key never change. */
+struct row {
+    uint32_t tag;    /* upper half of the hash, as in the index */
+    uint32_t epoch;  /* of the last change; epochs below it have nothing more to save */
+    uint32_t shadow; /* reference of the image that the closed epoch has to write; 0: none */
+    uint32_t units;  /* size of this row in UNIT_BYTES */
+    uint32_t key_len, value_len, value_cap;
+    uint8_t marks, below;
+    uint16_t unused;
+};
+struct row_links { /* of a map row: the others of its owner */
+    uint32_t next, prev, owner_tag, unused;
+};
+_Static_assert(sizeof(struct row) == 32 && sizeof(struct row_links) == 16, "rows are 16-byte aligned");
+
+/* Where a row lies: slab id << unit_bits | unit. 0 is no row: slab 0 is never used. */
+struct slab {
+    uint32_t units, used, live; /* capacity, filled, of rows in the index */
+    bool cow;    /* holds images of the closed epoch only */
+    bool victim; /* being emptied */
+};
+struct slot {
+    uint32_t tag, ref;
+};
+struct index { /* open addressing, linear, home = upper bits of the tag */
+    struct slot *slots;
+    uint32_t bits; /* 2^bits slots */
+    uint32_t count;
+};
+struct refs {
+    uint32_t *at;
+    size_t count, cap;
+};
+struct row_cache {
+    struct row_group *group;
+    struct row_cache_config config;
+    uint32_t unit_bits, value_at; /* value_at: offset of the value in a row */
+    uint8_t **bases;              /* per slab id; NULL: free id */
+    struct slab *slabs;
+    uint32_t slab_count, slab_cap; /* ids ever used, room in the arrays */
+    struct refs free_ids;
+    struct refs fifo; /* slabs in order of their making, for eviction */
+    uint32_t open_slab, cow_slab; /* 0: none */
+    uint64_t used_units, live_units;
+    size_t slab_bytes;
+    uint32_t tidy_hand;
+    uint64_t tombstones;
+
+    struct index rows, owners;
+    struct refs dirty;        /* of the current epoch */
+    struct refs closed_dirty; /* of the closed one, until retired */
+    struct refs owed;         /* rows with a shadow, and ghosts */
+    uint8_t **closed_bases;   /* the slabs as they were at the close, for the writer */
+    uint32_t *closed_used;
+    uint32_t closed_slab_count;
+
+    uint32_t *tags, *found, *late; /* scratch of one batch: hash tags, rows, what must wait for the loader */
+    uint32_t scratch_cap, late_count;
+    struct refs loads; /* rows that are being looked up */
+    struct bytes *load_keys, *load_values;
+    size_t load_cap;
+    uint64_t lookups, misses;
+};
+struct row_group {
+    enum row_mode mode;
+    uint64_t seed;
+    struct mutex mutex; /* while `open`: everything of the rows that is not constant */
+    uint32_t epoch;     /* current; from 1 */
+    uint32_t closed;    /* the one being written */
+    bool open;          /* between close and retire; task's */
+    atomic_bool done;   /* the writer has read everything */
+    struct row_cache **caches;
+    size_t cache_count;
+};
+
+static inline struct row *row_at(const struct row_cache *c, uint32_t ref)
+{
+    return (struct row *)(void *)(c->bases[ref >> c->unit_bits] +
+                                  (size_t)(ref & ((1u << c->unit_bits) - 1)) * UNIT_BYTES);
+}
+static inline uint8_t *row_value(const struct row_cache *c, struct row *r)
+{
+    return (uint8_t *)r + c->value_at;
+}
+static inline struct bytes row_key(const struct row_cache *c, const struct row *r)
+{
+    return bytes_of((const uint8_t *)r + c->value_at + r->value_cap, r->key_len);
+}
+static inline struct row_links *row_links(struct row *r) { return (struct row_links *)(r + 1); }
+
+static inline void refs_push(struct refs *l, uint32_t ref)
+{
+    if (l->count == l->cap) {
+        l->cap = l->cap == 0 ? 1024 : l->cap * 2;
+        l->at = mem_realloc(l->at, l->cap * sizeof *l->at);
+    }
+    l->at[l->count++] = ref;
+}
+static inline void refs_release(struct refs *l)
+{
+    mem_free(l->at);
+    *l = (struct refs){0};
+}
+
+/* row_cache.c */
+void rows_enter(struct row_cache *c); /* takes the mutex when a writer is at work */
+void rows_leave(struct row_cache *c);
+uint32_t row_alloc(struct row_cache *c, uint32_t key_len, uint32_t value_cap, bool cow);
+uint32_t key_tag(const struct row_cache *c, struct bytes key);
+uint32_t index_find(const struct row_cache *c, uint32_t tag, struct bytes key);
+uint32_t owner_head(const struct row_cache *c, struct bytes owner); /* first of its chain, or 0 */
+void row_unlink(struct row_cache *c, uint32_t ref); /* out of index and chain; counts */
+void row_moved(struct row_cache *c, uint32_t from, uint32_t to); /* index and chain follow */
+void slab_free(struct row_cache *c, uint32_t id);
+
+/* row_cache_snapshot.c */
+void row_group_retire_done(struct row_group *g); /* retires the closed epoch if its writer is done */
+
+/* row_cache_sort.c */
+/* Sorts references by key, bytewise; `bases` may be a copy of the cache's. Reads only what never changes. */
+void refs_sort(const struct row_cache *c, uint8_t *const *bases, uint32_t *refs, size_t count);
+/* Orders them by key group only, else as they were; returns the size of the largest group. */
+size_t refs_group(const struct row_cache *c, uint8_t *const *bases, uint32_t *refs, size_t count);
+
+#endif
