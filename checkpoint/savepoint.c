@@ -10,8 +10,9 @@
 
 #define NAME_TRIES 10
 
-/* A new directory of a free name; `dir` has its path. */
-static enum rc make_dir(struct storage *s, const char *parent, char *dir, size_t cap, struct err *err)
+/* A new directory of a free name, durable; `dir` has its path. */
+static enum rc make_dir(struct storage *s, uint64_t checkpoint_id, const char *parent, char *dir, size_t cap,
+                        struct err *err)
 {
     struct err local = {0};
     enum rc rc = RC_EXISTS;
@@ -26,28 +27,28 @@ static enum rc make_dir(struct storage *s, const char *parent, char *dir, size_t
     }
     if (rc == RC_EXISTS)
         return err_set(err, rc, "no free name in %s after %d tries: %s", parent, NAME_TRIES, local.msg);
-    return rc == RC_OK ? RC_OK : err_set(err, rc, "%s", local.msg);
+    if (rc == RC_OK)
+        rc = fs_sync_dir(s->env.fs, parent, &local);
+    if (rc == RC_OK)
+        return RC_OK;
+    storage_remove_empty(s, dir, checkpoint_id); /* also after mkdir: its failure may be a lost answer */
+    return err_set(err, rc, "%s", local.msg);
 }
 
 enum rc savepoint_begin(struct storage *s, uint64_t checkpoint_id, const char *directory,
                         struct storage_attempt **out, struct err *err)
 {
     char given[FS_PATH_MAX], parent[FS_PATH_MAX], dir[FS_PATH_MAX];
-    bool made = false;
     enum rc rc;
 
     *out = NULL;
     GOTO_IF_ERR(path_from_uri(given, sizeof given, directory, err));
     GOTO_IF_ERR(path_absolute(parent, sizeof parent, given, err));
     GOTO_IF_ERR(fs_mkdirs(s->env.fs, parent, err));
-    GOTO_IF_ERR(make_dir(s, parent, dir, sizeof dir, err));
-    made = true;
-    GOTO_IF_ERR(fs_sync_dir(s->env.fs, parent, err));
+    GOTO_IF_ERR(make_dir(s, checkpoint_id, parent, dir, sizeof dir, err));
     *out = attempt_new_take(s, checkpoint_id, ATTEMPT_SAVEPOINT, mem_strdup(dir));
     return RC_OK;
 out:
-    if (made && fs_rmdir(s->env.fs, dir, NULL) != RC_OK)
-        storage_note_undone(s, dir, checkpoint_id, false, true);
     return err_wrap(err, rc, "begin savepoint in %s", directory);
 }
 

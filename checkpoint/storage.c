@@ -275,7 +275,7 @@ enum rc storage_attempt_begin(struct storage *s, uint64_t checkpoint_id, struct 
                               struct err *err)
 {
     char dir[FS_PATH_MAX];
-    bool made = false;
+    bool tried = false;
     enum rc rc;
 
     *out = NULL;
@@ -285,14 +285,17 @@ enum rc storage_attempt_begin(struct storage *s, uint64_t checkpoint_id, struct 
         return RC_OK;
     }
     GOTO_IF_ERR(layout_checkpoint_dir(dir, sizeof dir, s->job_dir, checkpoint_id, err));
-    GOTO_IF_ERR(fs_mkdir(s->env.fs, dir, err));
-    made = true;
-    GOTO_IF_ERR(fs_sync_dir(s->env.fs, s->job_dir, err));
+    rc = fs_mkdir(s->env.fs, dir, err);
+    tried = rc != RC_EXISTS; /* a failure may be a lost answer */
+    if (rc == RC_OK)
+        rc = fs_sync_dir(s->env.fs, s->job_dir, err);
+    if (rc != RC_OK)
+        goto out;
     *out = attempt_new_take(s, checkpoint_id, ATTEMPT_CHECKPOINT, mem_strdup(dir));
     return RC_OK;
 out:
-    if (made && fs_rmdir(s->env.fs, dir, NULL) != RC_OK)
-        storage_note_undone(s, dir, checkpoint_id, false, true);
+    if (tried)
+        storage_remove_empty(s, dir, checkpoint_id);
     return err_wrap(err, rc, "begin checkpoint %" PRIu64, checkpoint_id);
 }
 
@@ -308,6 +311,14 @@ void storage_note_undone(struct storage *s, const char *dir, uint64_t checkpoint
     }
     s->undone[s->undone_count++] = (struct undone){mem_strdup(dir), checkpoint_id, release, attempt};
     mutex_unlock(&s->mutex);
+}
+
+void storage_remove_empty(struct storage *s, const char *dir, uint64_t checkpoint_id)
+{
+    enum rc rc = fs_rmdir(s->env.fs, dir, NULL);
+
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        storage_note_undone(s, dir, checkpoint_id, false, true);
 }
 
 void storage_release_uses(struct storage *s, uint64_t checkpoint_id, bool attempt)

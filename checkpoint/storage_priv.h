@@ -66,6 +66,8 @@ struct storage_attempt *attempt_new_take(struct storage *s, uint64_t checkpoint_
 /* Remember a deletion that failed. */
 void storage_note_undone(struct storage *s, const char *dir, uint64_t checkpoint_id, bool release,
                          bool attempt);
+/* The directory of an attempt that could not begin: gone now, or noted. */
+void storage_remove_empty(struct storage *s, const char *dir, uint64_t checkpoint_id);
 /* The uses of a checkpoint or attempt end; its _metadata is gone. */
 void storage_release_uses(struct storage *s, uint64_t checkpoint_id, bool attempt);
 

@@ -11,7 +11,7 @@
 
 void scene_init(struct scene *s, struct fs *fs, const char *dir, const char *local)
 {
-    *s = (struct scene){.dir = dir, .local = local};
+    *s = (struct scene){.dir = dir, .local = local, .local_fs = fs};
     sim_clock_init(&s->clock, 1700000000000);
     s->env = (struct env){.fs = fs, .clock = &s->clock.clock, .log = NULL, .seed = 42};
 }
@@ -28,8 +28,8 @@ enum rc scene_open(struct scene *s, struct err *err)
     };
 
     s->storage = NULL;
-    RETURN_IF_ERR(fs_remove_tree(s->env.fs, s->local, err));
-    RETURN_IF_ERR(fs_mkdirs(s->env.fs, s->local, err));
+    RETURN_IF_ERR(fs_remove_tree(s->local_fs, s->local, err));
+    RETURN_IF_ERR(fs_mkdirs(s->local_fs, s->local, err));
     return storage_open(&config, &s->storage, err);
 }
 
@@ -57,15 +57,15 @@ static enum rc make_local(struct scene *s, const char *path, struct bytes conten
     struct fs_file *file = NULL;
     enum rc rc;
 
-    if (fs_exists(s->env.fs, path))
+    if (fs_exists(s->local_fs, path))
         return RC_OK;
-    GOTO_IF_ERR(fs_create(s->env.fs, path, &file, err));
+    GOTO_IF_ERR(fs_create(s->local_fs, path, &file, err));
     GOTO_IF_ERR(fs_append(file, content, err));
     GOTO_IF_ERR(fs_close(&file, err));
 out:
     fs_abandon(&file);
     if (rc != RC_OK) {
-        enum rc cleanup UNUSED = fs_unlink(s->env.fs, path, NULL);
+        enum rc cleanup UNUSED = fs_unlink(s->local_fs, path, NULL);
     }
     return rc;
 }

@@ -17,6 +17,7 @@ struct scene {
     struct env env;
     struct sim_clock clock;
     const char *dir, *local; /* checkpoints; the job's scratch */
+    struct fs *local_fs;     /* writes the scratch; scene_init: the same */
     struct storage *storage;
     uint64_t completed_id; /* newest that storage_attempt_complete reported; 0: none */
 };
