@@ -67,7 +67,7 @@ struct expr_eval {
     struct zone *zone;
     locale_t upper_lower; /* (locale_t)0 until first used */
     bool has_now;
-    int64_t now_ms; /* one reading for a whole top-level evaluation */
+    int64_t now_ms; /* one reading from reset to reset: all of a batch has one time */
     struct arena *zones_arena; /* zones opened by name for CONVERT_TZ and the like */
     struct named_zone *zones;
 };
@@ -214,6 +214,7 @@ struct cast_rule {
     kernel_fn *kernel; /* NULL: row for each row */
     row_fn *row;
     bool fallible, zone;
+    bool keeps; /* the value stays as it is: no node is made */
 };
 const struct cast_rule *cast_find(struct type from, struct type to); /* NULL: not possible */
 enum rc cast_eval(struct call *c);

@@ -72,6 +72,7 @@ void out_begin(struct call *c, struct type type, uint32_t n, bool single)
     if (type_is_varlen(type.kind)) {
         o->offsets = scratch(c->ev, ((size_t)n + 1) * sizeof *o->offsets);
         o->offsets[0] = 0;
+        o->bytes = (uint8_t *)o->offsets; /* not NULL, so that 0 may be added to it; bytes_cap says that it is no room */
     } else if (type.kind == TYPE_BOOLEAN || type.kind == TYPE_NULL) {
         o->values = arena_calloc(c->ev->arena, bit_words(n) + 1, 8);
     } else {

@@ -71,6 +71,8 @@ enum rc sql_error_at(struct err *err, enum rc rc, const char *source, struct sql
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    if (pos.line == 0)
+        return err_set(err, rc, "%s", text);
     err_set(err, rc, "line %u column %u: %s", pos.line, pos.column, text);
     if (source != NULL)
         add_source_line(err, source, pos.line, pos.column);

@@ -10,7 +10,8 @@
 
 #include "job/sql/ast.h"
 
-/* Writes such a message. `source` is the whole text that `pos` counts in; NULL: no line is shown. */
+/* Writes such a message. `source` is the whole text that `pos` counts in; NULL: no line is
+ * shown. pos.line == 0: the place is not known, the message stands alone. */
 enum rc sql_error_at(struct err *err, enum rc rc, const char *source, struct sql_pos pos, const char *fmt,
                      ...) PRINTF_LIKE(5, 6);
 /* Adds line and caret to a message that begins with "line L column C: " and has none yet (expr_bind's); returns rc. */
