@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- heap --------------------------------------------------------------------------------------- */
+/* ---- heap ----------------------------------------------------------------------------------- */
 
 static void out_of_memory(size_t size) NORETURN;
 static void out_of_memory(size_t size)
@@ -45,7 +45,10 @@ void *mem_realloc(void *p, size_t size)
     return moved;
 }
 
-void mem_free(void *p) { free(p); }
+void mem_free(void *p)
+{
+    free(p);
+}
 
 char *mem_strdup(const char *s)
 {
@@ -54,7 +57,7 @@ char *mem_strdup(const char *s)
     return memcpy(mem_alloc(size), s, size);
 }
 
-/* ---- arena -------------------------------------------------------------------------------------- */
+/* ---- arena ---------------------------------------------------------------------------------- */
 
 #define ALIGNMENT ((size_t)16)
 #define DEFAULT_CHUNK ((size_t)64 << 10)
@@ -119,7 +122,10 @@ void arena_free(struct arena *a)
     mem_free(a);
 }
 
-size_t arena_bytes(const struct arena *a) { return a->held_bytes; }
+size_t arena_bytes(const struct arena *a)
+{
+    return a->held_bytes;
+}
 
 void *arena_alloc(struct arena *a, size_t size)
 {
@@ -180,7 +186,10 @@ char *arena_strndup(struct arena *a, const char *s, size_t len)
     return p;
 }
 
-char *arena_strdup(struct arena *a, const char *s) { return arena_strndup(a, s, strlen(s)); }
+char *arena_strdup(struct arena *a, const char *s)
+{
+    return arena_strndup(a, s, strlen(s));
+}
 
 char *arena_printf(struct arena *a, const char *fmt, ...)
 {

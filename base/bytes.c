@@ -16,7 +16,7 @@ int bytes_cmp(struct bytes a, struct bytes b)
     return (a.len > b.len) - (a.len < b.len);
 }
 
-/* ---- buf ---------------------------------------------------------------------------------------- */
+/* ---- buf ------------------------------------------------------------------------------------ */
 
 void buf_release(struct buf *b)
 {
@@ -24,7 +24,10 @@ void buf_release(struct buf *b)
     *b = (struct buf){0};
 }
 
-void buf_clear(struct buf *b) { b->len = 0; }
+void buf_clear(struct buf *b)
+{
+    b->len = 0;
+}
 
 void buf_reserve(struct buf *b, size_t more)
 {
@@ -50,7 +53,10 @@ void buf_append(struct buf *b, const void *data, size_t len)
     b->len += len;
 }
 
-void buf_append_str(struct buf *b, const char *s) { buf_append(b, s, strlen(s)); }
+void buf_append_str(struct buf *b, const char *s)
+{
+    buf_append(b, s, strlen(s));
+}
 
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
@@ -123,22 +129,23 @@ const char *buf_cstr(struct buf *b)
     return (const char *)b->data;
 }
 
-/* ---- reader ------------------------------------------------------------------------------------- */
+/* ---- reader --------------------------------------------------------------------------------- */
 
 void reader_init(struct reader *r, struct bytes all, const char *what)
 {
     *r = (struct reader){.all = all, .what = what};
 }
 
-/* Why a take could not be satisfied. A reader that failed before says so, for whoever dropped the first error. */
+/* Why a take could not be satisfied. A reader that failed before says so, for whoever dropped the
+ * first error. */
 static enum rc fail_short(struct reader *r, size_t len, const char *field, struct err *err)
 {
     if (r->failed)
         return err_set(err, RC_CORRUPT, "%s: %s: an earlier field failed at offset %zu", r->what,
                        field, r->pos);
     r->failed = true;
-    return err_set(err, RC_CORRUPT, "%s: %s: needs %zu byte%s at offset %zu, %zu left", r->what, field,
-                   len, len == 1 ? "" : "s", r->pos, reader_left(r));
+    return err_set(err, RC_CORRUPT, "%s: %s: needs %zu byte%s at offset %zu, %zu left", r->what,
+                   field, len, len == 1 ? "" : "s", r->pos, reader_left(r));
 }
 
 enum rc reader_take(struct reader *r, size_t len, struct bytes *out, const char *field,
@@ -230,7 +237,8 @@ enum rc reader_varint(struct reader *r, uint64_t *out, const char *field, struct
     }
     r->failed = true;
     r->pos = at;
-    return err_set(err, RC_CORRUPT, "%s: %s: varint at offset %zu exceeds 64 bits", r->what, field, at);
+    return err_set(err, RC_CORRUPT, "%s: %s: varint at offset %zu exceeds 64 bits", r->what, field,
+                   at);
 }
 
 enum rc reader_blob(struct reader *r, struct bytes *out, const char *field, struct err *err)
@@ -243,8 +251,8 @@ enum rc reader_blob(struct reader *r, struct bytes *out, const char *field, stru
     if (len > reader_left(r)) {
         r->failed = true;
         return err_set(err, RC_CORRUPT,
-                       "%s: %s: length %llu at offset %zu exceeds the %zu bytes left", r->what, field,
-                       (unsigned long long)len, at, reader_left(r));
+                       "%s: %s: length %llu at offset %zu exceeds the %zu bytes left", r->what,
+                       field, (unsigned long long)len, at, reader_left(r));
     }
     return reader_take(r, (size_t)len, out, field, err);
 }
@@ -252,7 +260,8 @@ enum rc reader_blob(struct reader *r, struct bytes *out, const char *field, stru
 enum rc reader_end(const struct reader *r, struct err *err)
 {
     if (r->failed)
-        return err_set(err, RC_CORRUPT, "%s: an earlier field failed at offset %zu", r->what, r->pos);
+        return err_set(err, RC_CORRUPT, "%s: an earlier field failed at offset %zu", r->what,
+                       r->pos);
     if (reader_left(r) > 0)
         return err_set(err, RC_CORRUPT, "%s: %zu bytes too many after offset %zu", r->what,
                        reader_left(r), r->pos);

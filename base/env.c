@@ -5,5 +5,6 @@
 
 void env_rng(const struct env *env, const char *purpose, struct rng *out)
 {
-    rng_seed(out, env->seed == 0 ? rng_seed_from_os() : hash64_seed(bytes_of_str(purpose), env->seed));
+    rng_seed(out,
+             env->seed == 0 ? rng_seed_from_os() : hash64_seed(bytes_of_str(purpose), env->seed));
 }

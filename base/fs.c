@@ -8,7 +8,7 @@
 
 #define COPY_PIECE ((size_t)1 << 20)
 
-/* ---- wrappers ----------------------------------------------------------------------------------- */
+/* ---- wrappers ------------------------------------------------------------------------------- */
 
 static enum rc check_path(const char *operation, const char *path, struct err *err)
 {
@@ -17,8 +17,8 @@ static enum rc check_path(const char *operation, const char *path, struct err *e
     if (len == 0)
         return err_set(err, RC_INVALID, "%s: the path is empty", operation);
     if (len == FS_PATH_MAX)
-        return err_set(err, RC_LIMIT, "%s %.64s...: the path is longer than %d bytes", operation, path,
-                       FS_PATH_MAX - 1);
+        return err_set(err, RC_LIMIT, "%s %.64s...: the path is longer than %d bytes", operation,
+                       path, FS_PATH_MAX - 1);
     return RC_OK;
 }
 
@@ -69,7 +69,10 @@ enum rc fs_append(struct fs_file *f, struct bytes data, struct err *err)
     return f->fs->ops->append(f, data, err);
 }
 
-enum rc fs_sync(struct fs_file *f, struct err *err) { return f->fs->ops->sync(f, err); }
+enum rc fs_sync(struct fs_file *f, struct err *err)
+{
+    return f->fs->ops->sync(f, err);
+}
 
 enum rc fs_size(struct fs_file *f, uint64_t *size_bytes, struct err *err)
 {
@@ -157,7 +160,7 @@ enum rc fs_lock(struct fs *fs, const char *path, struct fs_file **out, struct er
     return fs->ops->lock(fs, path, out, err);
 }
 
-/* ---- directories -------------------------------------------------------------------------------- */
+/* ---- directories ---------------------------------------------------------------------------- */
 
 /* A failure that was kept apart is the caller's after all. */
 static enum rc err_pass(struct err *err, const struct err *local)
@@ -175,8 +178,9 @@ static enum rc sync_parent(struct fs *fs, const char *path, struct err *err)
     return fs_sync_dir(fs, dir, err);
 }
 
-/* `path` is there already. Who made it may have been killed before it synced the name, so it is synced here; a
- * directory above that we may not even open is not one in which we (or our like) made a name. */
+/* `path` is there already. Who made it may have been killed before it synced the name, so it is
+ * synced here; a directory above that we may not even open is not one in which we (or our like)
+ * made a name. */
 static enum rc accept_existing_dir(struct fs *fs, const char *path, struct err *err)
 {
     struct err local = {0};
@@ -190,8 +194,8 @@ static enum rc accept_existing_dir(struct fs *fs, const char *path, struct err *
     return rc == RC_OK || local.os_errno == EACCES ? RC_OK : err_pass(err, &local);
 }
 
-/* Names are made from the top down, each synced before the next: so of those that are there only the lowest may not
- * be durable. */
+/* Names are made from the top down, each synced before the next: so of those that are there only
+ * the lowest may not be durable. */
 enum rc fs_mkdirs(struct fs *fs, const char *path, struct err *err)
 {
     struct err local = {0};
@@ -270,7 +274,7 @@ enum rc fs_remove_tree(struct fs *fs, const char *path, struct err *err)
     return rc;
 }
 
-/* ---- whole files -------------------------------------------------------------------------------- */
+/* ---- whole files ---------------------------------------------------------------------------- */
 
 enum rc fs_read_all(struct fs *fs, const char *path, size_t limit_bytes, struct buf *out,
                     struct err *err)
@@ -289,7 +293,8 @@ enum rc fs_read_all(struct fs *fs, const char *path, size_t limit_bytes, struct 
     }
     buf_reserve(out, (size_t)size);
     while (offset < size) {
-        GOTO_IF_ERR(fs_read_at(file, offset, out->data + out->len, (size_t)(size - offset), &got, err));
+        GOTO_IF_ERR(
+            fs_read_at(file, offset, out->data + out->len, (size_t)(size - offset), &got, err));
         if (got == 0)
             break; /* it was cut meanwhile: what is there is the file */
         out->len += got;
@@ -346,7 +351,7 @@ bool fs_exists(struct fs *fs, const char *path)
     return fs_stat(fs, path, &st, NULL) == RC_OK;
 }
 
-/* ---- paths -------------------------------------------------------------------------------------- */
+/* ---- paths ---------------------------------------------------------------------------------- */
 
 static enum rc path_put(char *out, size_t cap, const char *part, size_t len, size_t *at,
                         struct err *err)
@@ -395,7 +400,8 @@ enum rc path_dir(char *out, size_t cap, const char *path, struct err *err)
     return path_put(out, cap, path, len, &at, err);
 }
 
-/* Length of "<scheme>:" when a slash follows it, else 0: "s3://b" has a scheme, "a:b.csv" is a name. */
+/* Length of "<scheme>:" when a slash follows it, else 0: "s3://b" has a scheme, "a:b.csv" is a
+ * name. */
 static size_t scheme_len(const char *uri)
 {
     size_t len = strspn(uri, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
@@ -410,15 +416,17 @@ enum rc path_from_uri(char *out, size_t cap, const char *uri, struct err *err)
 
     ASSERT(cap > 0);
     if (scheme > 0 && strncmp(uri, "file:", scheme) != 0)
-        return err_set(err, RC_UNSUPPORTED, "%.200s: only local files (\"/path\", \"file:///path\"), not %.*s",
-                       uri, (int)scheme, uri);
+        return err_set(err, RC_UNSUPPORTED,
+                       "%.200s: only local files (\"/path\", \"file:///path\"), not %.*s", uri,
+                       (int)scheme, uri);
     if (scheme > 0 && path[1] == '/') { /* an authority: empty, or this machine */
         path += 2;
         if (strncmp(path, "localhost/", 10) == 0)
             path += 9;
         if (path[0] != '/')
             return err_set(err, RC_UNSUPPORTED,
-                           "%.200s: files of another host; write file:///path for a local one", uri);
+                           "%.200s: files of another host; write file:///path for a local one",
+                           uri);
     }
     if (path[0] == '\0')
         return err_set(err, RC_INVALID, "the path is empty");

@@ -18,7 +18,10 @@ struct posix_file {
     int fd;
 };
 
-static struct posix_file *posix_file(struct fs_file *f) { return (struct posix_file *)f; }
+static struct posix_file *posix_file(struct fs_file *f)
+{
+    return (struct posix_file *)f;
+}
 
 static int open_fd(const char *path, int flags)
 {
@@ -48,7 +51,8 @@ static enum rc posix_create(struct fs *fs, const char *path, struct fs_file **ou
     return RC_OK;
 }
 
-static enum rc posix_open_read(struct fs *fs, const char *path, struct fs_file **out, struct err *err)
+static enum rc posix_open_read(struct fs *fs, const char *path, struct fs_file **out,
+                               struct err *err)
 {
     int fd = open_fd(path, O_RDONLY);
 
@@ -103,7 +107,8 @@ static enum rc posix_read_at(struct fs_file *f, uint64_t offset, void *out, size
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return err_os(err, errno, "read %s at %llu", f->path, (unsigned long long)(offset + *got));
+            return err_os(err, errno, "read %s at %llu", f->path,
+                          (unsigned long long)(offset + *got));
         if (n == 0)
             break;
         *got += (size_t)n;
@@ -129,7 +134,8 @@ static enum rc posix_append(struct fs_file *f, struct bytes data, struct err *er
 
 static enum rc posix_sync(struct fs_file *f, struct err *err)
 {
-    /* Not repeated after an error: the kernel may have dropped the pages, and a second call would lie. */
+    /* Not repeated after an error: the kernel may have dropped the pages, and a second call would
+     * lie. */
     if (fsync(posix_file(f)->fd) != 0)
         return err_os(err, errno, "sync %s", f->path);
     return RC_OK;
@@ -149,7 +155,8 @@ static enum rc posix_close(struct fs_file *f, struct err *err)
 {
     enum rc rc = RC_OK;
 
-    /* EINTR too: on Linux the descriptor is gone then, and what it says about the data is unknown. */
+    /* EINTR too: on Linux the descriptor is gone then, and what it says about the data is unknown.
+     */
     if (close(posix_file(f)->fd) != 0)
         rc = err_os(err, errno, "close %s", f->path);
     mem_free(f->path);
@@ -174,8 +181,8 @@ static enum rc posix_rename(struct fs *fs UNUSED, const char *from, const char *
 /* errno values by which a file system says "not here": the caller copies instead. */
 static bool means_no_link(int os_errno)
 {
-    return os_errno == EXDEV || os_errno == EPERM || os_errno == ENOTSUP || os_errno == EOPNOTSUPP ||
-           os_errno == EMLINK;
+    return os_errno == EXDEV || os_errno == EPERM || os_errno == ENOTSUP ||
+           os_errno == EOPNOTSUPP || os_errno == EMLINK;
 }
 
 static enum rc refuse_link(struct err *err, const char *operation, const char *from, const char *to,
@@ -200,7 +207,8 @@ static enum rc posix_link(struct fs *fs UNUSED, const char *from, const char *to
     return err_os(err, errno, "link %s to %s", from, to);
 }
 
-static enum rc posix_reflink(struct fs *fs UNUSED, const char *from, const char *to, struct err *err)
+static enum rc posix_reflink(struct fs *fs UNUSED, const char *from, const char *to,
+                             struct err *err)
 {
     int in = -1, copy = -1, failed = 0;
     enum rc rc = RC_OK;
@@ -243,7 +251,8 @@ static enum rc posix_rmdir(struct fs *fs UNUSED, const char *path, struct err *e
 {
     if (rmdir(path) == 0)
         return RC_OK;
-    /* POSIX lets a directory that is not empty answer either way; RC_EXISTS would read as "taken". */
+    /* POSIX lets a directory that is not empty answer either way; RC_EXISTS would read as "taken".
+     */
     return err_os(err, errno == EEXIST ? ENOTEMPTY : errno, "remove directory %s", path);
 }
 
@@ -292,7 +301,9 @@ static enum rc posix_stat(struct fs *fs UNUSED, const char *path, struct fs_stat
     if (stat(path, &st) != 0)
         return err_os(err, errno, "stat %s", path);
     *out = (struct fs_stat){
-        .type = S_ISREG(st.st_mode) ? FS_FILE : S_ISDIR(st.st_mode) ? FS_DIR : FS_OTHER,
+        .type = S_ISREG(st.st_mode)   ? FS_FILE
+                : S_ISDIR(st.st_mode) ? FS_DIR
+                                      : FS_OTHER,
         .size_bytes = (uint64_t)st.st_size,
         .mtime_wall_ms = wall_ms_of(st.st_mtim),
         .ctime_wall_ms = wall_ms_of(st.st_ctim),

@@ -18,7 +18,10 @@ static struct digest128 canonical(XXH128_hash_t hash)
     return d;
 }
 
-struct digest128 digest_of(struct bytes b) { return canonical(XXH3_128bits(b.data, b.len)); }
+struct digest128 digest_of(struct bytes b)
+{
+    return canonical(XXH3_128bits(b.data, b.len));
+}
 
 void digest_hex(struct digest128 d, char out[DIGEST_HEX_LEN + 1])
 {
@@ -104,7 +107,10 @@ out:
     return rc;
 }
 
-uint64_t hash64(struct bytes b) { return XXH3_64bits(b.data, b.len); }
+uint64_t hash64(struct bytes b)
+{
+    return XXH3_64bits(b.data, b.len);
+}
 
 uint64_t hash64_seed(struct bytes b, uint64_t seed)
 {

@@ -17,8 +17,9 @@ static void locate(struct bytes text, size_t at, unsigned *line, unsigned *colum
     }
 }
 
-/* jansson parses by recursion, with a limit that is compiled into it: look before. Brackets in strings do not
- * count; a malformed string ends the look early or late, and jansson then names the fault. */
+/* jansson parses by recursion, with a limit that is compiled into it: look before. Brackets in
+ * strings do not count; a malformed string ends the look early or late, and jansson then names the
+ * fault. */
 static enum rc check_depth(struct bytes text, struct err *err)
 {
     unsigned depth = 0, line, column;
@@ -37,8 +38,8 @@ static enum rc check_depth(struct bytes text, struct err *err)
         } else if (c == '[' || c == '{') {
             if (++depth > DEPTH_MAX) {
                 locate(text, i, &line, &column);
-                return err_set(err, RC_INVALID, "line %u column %u: nested deeper than %d", line, column,
-                               DEPTH_MAX);
+                return err_set(err, RC_INVALID, "line %u column %u: nested deeper than %d", line,
+                               column, DEPTH_MAX);
             }
         } else if ((c == ']' || c == '}') && depth > 0) {
             depth--;
@@ -54,7 +55,8 @@ enum rc json_parse(struct bytes text, size_t limit_bytes, json_t **out, struct e
 
     *out = NULL;
     if (text.len > limit_bytes)
-        return err_set(err, RC_LIMIT, "JSON text of %zu bytes, the limit is %zu", text.len, limit_bytes);
+        return err_set(err, RC_LIMIT, "JSON text of %zu bytes, the limit is %zu", text.len,
+                       limit_bytes);
     RETURN_IF_ERR(check_depth(text, err));
     if (text.len == 0)
         return err_set(err, RC_INVALID, "line 1 column 1: no JSON value, the text is empty");

@@ -47,8 +47,8 @@ static void append_stamp(struct buf *line, int64_t wall_ms)
         s--;
     }
     gmtime_r(&s, &tm);
-    buf_printf(line, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-               tm.tm_hour, tm.tm_min, tm.tm_sec, (int)ms);
+    buf_printf(line, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900, tm.tm_mon + 1,
+               tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)ms);
 }
 
 static void append_escaped(struct buf *line, const char *text)

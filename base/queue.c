@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-/* ---- queue: many to many, a mutex --------------------------------------------------------------- */
+/* ---- queue: many to many, a mutex ----------------------------------------------------------- */
 
 struct queue {
     struct mutex mutex;
@@ -20,7 +20,8 @@ struct queue *queue_new(size_t capacity)
     struct queue *q;
     size_t size;
 
-    ASSERT(capacity > 0 && mul_size(capacity, sizeof(void *), &size) && add_size(size, sizeof *q, &size));
+    ASSERT(capacity > 0 && mul_size(capacity, sizeof(void *), &size) &&
+           add_size(size, sizeof *q, &size));
     q = mem_alloc(size);
     *q = (struct queue){.capacity = capacity};
     mutex_init(&q->mutex);
@@ -72,13 +73,13 @@ size_t queue_len(struct queue *q)
     return len;
 }
 
-/* ---- spsc: one to one, no lock ------------------------------------------------------------------ */
+/* ---- spsc: one to one, no lock -------------------------------------------------------------- */
 
 #define CACHE_LINE 64
 
-/* head and tail only grow; their low bits are the slot. Each end has its counter and what it last saw of the
- * other's on lines of its own, so that the other end's line is fetched only when the ring looks full or
- * empty. */
+/* head and tail only grow; their low bits are the slot. Each end has its counter and what it last
+ * saw of the other's on lines of its own, so that the other end's line is fetched only when the
+ * ring looks full or empty. */
 struct spsc {
     size_t mask;
     char pad0[CACHE_LINE];
@@ -105,7 +106,10 @@ struct spsc *spsc_new(size_t capacity)
     return q;
 }
 
-void spsc_free(struct spsc *q) { mem_free(q); }
+void spsc_free(struct spsc *q)
+{
+    mem_free(q);
+}
 
 bool spsc_try_push(struct spsc *q, void *item)
 {
@@ -139,8 +143,7 @@ void *spsc_try_pop(struct spsc *q)
     void *item = spsc_peek(q);
 
     if (item != NULL)
-        atomic_store_explicit(&q->head,
-                              atomic_load_explicit(&q->head, memory_order_relaxed) + 1,
+        atomic_store_explicit(&q->head, atomic_load_explicit(&q->head, memory_order_relaxed) + 1,
                               memory_order_release);
     return item;
 }
@@ -151,7 +154,11 @@ size_t spsc_len(const struct spsc *q)
     size_t tail = atomic_load_explicit(&q->tail, memory_order_acquire);
     size_t len = tail - head;
 
-    return len > q->mask + 1 ? q->mask + 1 : len; /* the consumer may have moved on between the loads */
+    return len > q->mask + 1 ? q->mask + 1
+                             : len; /* the consumer may have moved on between the loads */
 }
 
-bool spsc_full(const struct spsc *q) { return spsc_len(q) > q->mask; }
+bool spsc_full(const struct spsc *q)
+{
+    return spsc_len(q) > q->mask;
+}

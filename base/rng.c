@@ -1,5 +1,5 @@
-/* rng.c - see rng.h. Generator: xoshiro256** of Blackman and Vigna (public domain), seeded by splitmix64 as
- * its authors advise. */
+/* rng.c - see rng.h. Generator: xoshiro256** of Blackman and Vigna (public domain), seeded by
+ * splitmix64 as its authors advise. */
 #include "base/rng.h"
 
 #include <errno.h>
@@ -23,7 +23,10 @@ uint64_t rng_seed_from_os(void)
     return seed;
 }
 
-static uint64_t rotate_left(uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
+static uint64_t rotate_left(uint64_t x, int k)
+{
+    return (x << k) | (x >> (64 - k));
+}
 
 uint64_t rng_u64(struct rng *r)
 {
@@ -43,14 +46,18 @@ uint64_t rng_below(struct rng *r, uint64_t bound)
     uint64_t excess, x;
 
     ASSERT(bound >= 1);
-    excess = -bound % bound; /* 2^64 mod bound: the numbers below it would be drawn once too often */
+    excess =
+        -bound % bound; /* 2^64 mod bound: the numbers below it would be drawn once too often */
     do
         x = rng_u64(r);
     while (x < excess);
     return x % bound;
 }
 
-double rng_double(struct rng *r) { return (double)(rng_u64(r) >> 11) * 0x1.0p-53; }
+double rng_double(struct rng *r)
+{
+    return (double)(rng_u64(r) >> 11) * 0x1.0p-53;
+}
 
 void rng_hex(struct rng *r, char *out, size_t hex_digits)
 {
@@ -71,7 +78,7 @@ void rng_uuid(struct rng *r, char out[UUID_LEN + 1])
     size_t at = 0;
 
     rng_hex(r, hex, 32);
-    hex[12] = '4'; /* version: random */
+    hex[12] = '4';                    /* version: random */
     hex[16] = "89ab"[rng_u64(r) & 3]; /* variant: RFC 9562 */
     for (size_t i = 0; i < 32; i++) {
         if (i == 8 || i == 12 || i == 16 || i == 20)

@@ -10,16 +10,29 @@
 
 #define NS_PER_SECOND 1000000000LL
 
-/* A pthread call of ours that fails is a broken promise: a mutex not initialised, held, not held. */
+/* A pthread call of ours that fails is a broken promise: a mutex not initialised, held, not held.
+ */
 #define MUST(call) ASSERT((call) == 0)
 
-void mutex_init(struct mutex *m) { MUST(pthread_mutex_init(&m->m, NULL)); }
+void mutex_init(struct mutex *m)
+{
+    MUST(pthread_mutex_init(&m->m, NULL));
+}
 
-void mutex_release(struct mutex *m) { MUST(pthread_mutex_destroy(&m->m)); }
+void mutex_release(struct mutex *m)
+{
+    MUST(pthread_mutex_destroy(&m->m));
+}
 
-void mutex_lock(struct mutex *m) NO_THREAD_SAFETY { MUST(pthread_mutex_lock(&m->m)); }
+void mutex_lock(struct mutex *m) NO_THREAD_SAFETY
+{
+    MUST(pthread_mutex_lock(&m->m));
+}
 
-void mutex_unlock(struct mutex *m) NO_THREAD_SAFETY { MUST(pthread_mutex_unlock(&m->m)); }
+void mutex_unlock(struct mutex *m) NO_THREAD_SAFETY
+{
+    MUST(pthread_mutex_unlock(&m->m));
+}
 
 void cond_init(struct cond *c)
 {
@@ -31,13 +44,25 @@ void cond_init(struct cond *c)
     MUST(pthread_condattr_destroy(&attr));
 }
 
-void cond_release(struct cond *c) { MUST(pthread_cond_destroy(&c->c)); }
+void cond_release(struct cond *c)
+{
+    MUST(pthread_cond_destroy(&c->c));
+}
 
-void cond_signal(struct cond *c) { MUST(pthread_cond_signal(&c->c)); }
+void cond_signal(struct cond *c)
+{
+    MUST(pthread_cond_signal(&c->c));
+}
 
-void cond_broadcast(struct cond *c) { MUST(pthread_cond_broadcast(&c->c)); }
+void cond_broadcast(struct cond *c)
+{
+    MUST(pthread_cond_broadcast(&c->c));
+}
 
-void cond_wait(struct cond *c, struct mutex *m) { MUST(pthread_cond_wait(&c->c, &m->m)); }
+void cond_wait(struct cond *c, struct mutex *m)
+{
+    MUST(pthread_cond_wait(&c->c, &m->m));
+}
 
 bool cond_wait_ns(struct cond *c, struct mutex *m, int64_t duration_ns)
 {

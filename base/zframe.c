@@ -47,8 +47,8 @@ static enum rc check_frame(struct bytes frame, const char *what, unsigned long l
 
 static enum rc over_limit(const char *what, size_t limit_bytes, struct err *err)
 {
-    return err_set(err, RC_LIMIT, "%s: the zstd frame's content exceeds the limit of %zu bytes", what,
-                   limit_bytes);
+    return err_set(err, RC_LIMIT, "%s: the zstd frame's content exceeds the limit of %zu bytes",
+                   what, limit_bytes);
 }
 
 /* Decompress to the end, never holding more than limit_bytes of content. */

@@ -1,4 +1,5 @@
-/* fuzz_json.c - any bytes as a REST body: refused with a message, or a value that survives dump and parse. */
+/* fuzz_json.c - any bytes as a REST body: refused with a message, or a value that survives dump and
+ * parse. */
 #include "base/json.h"
 
 #include <stdlib.h>
@@ -13,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum rc rc = json_parse(bytes_of(data, size), 1 << 16, &value, &err);
 
     if (rc != RC_OK) {
-        ASSERT((rc == RC_INVALID || rc == RC_LIMIT) && err.rc == rc && err.msg[0] != '\0' && value == NULL);
+        ASSERT((rc == RC_INVALID || rc == RC_LIMIT) && err.rc == rc && err.msg[0] != '\0' &&
+               value == NULL);
         return 0;
     }
     json_dump_to(value, size % 2 == 0, &once);

@@ -1,5 +1,5 @@
-/* fuzz_zframe.c - any bytes as a zstd frame: refused with a message and nothing appended, or content within the limit;
- * and any bytes as content: they come back. */
+/* fuzz_zframe.c - any bytes as a zstd frame: refused with a message and nothing appended, or
+ * content within the limit; and any bytes as content: they come back. */
 #include "base/zframe.h"
 
 #define LIMIT ((size_t)1 << 18)

@@ -3,8 +3,8 @@
  *     START_TEST(cut_varint_is_corrupt) { struct err err = {0}; ... } END_TEST
  *     TEST_MAIN("bytes", tcase_add_test(tc, cut_varint_is_corrupt); tcase_add_loop_test(tc, ...);)
  *
- * The assertions that take a call expect a `struct err err` in scope, which the call got by address; they
- * print its message. */
+ * The assertions that take a call expect a `struct err err` in scope, which the call got by
+ * address; they print its message. */
 #ifndef VARVE_TESTS_LIB_CHECK_EXT_H
 #define VARVE_TESTS_LIB_CHECK_EXT_H
 
@@ -83,8 +83,8 @@ static inline void check_ext_hex(struct bytes b, size_t from, char *out, size_t 
         snprintf(out, cap, "(end)");
 }
 
-/* main of a test program with one case; the rest is a list of tcase_add_* calls on `tc`, and may set
- * tcase_set_timeout(tc, s) and tcase_add_checked_fixture(tc, ..).. */
+/* main of a test program with one case; the rest is a list of tcase_add_* calls on `tc`, and may
+ * set tcase_set_timeout(tc, s) and tcase_add_checked_fixture(tc, ..). */
 #define TEST_MAIN(name, ...)                                                                       \
     int main(void)                                                                                 \
     {                                                                                              \

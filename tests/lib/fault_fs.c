@@ -28,8 +28,14 @@ struct fault_file {
     struct fs_file *under;
 };
 
-static struct fault_fs *faulty(const struct fs *fs) { return (struct fault_fs *)(uintptr_t)fs; }
-static struct fs_file *under(struct fs_file *f) { return ((struct fault_file *)f)->under; }
+static struct fault_fs *faulty(const struct fs *fs)
+{
+    return (struct fault_fs *)(uintptr_t)fs;
+}
+static struct fs_file *under(struct fs_file *f)
+{
+    return ((struct fault_file *)f)->under;
+}
 
 static bool fits(const struct fault *f, uint32_t kind, const char *path, const char *other)
 {
@@ -147,7 +153,8 @@ static enum rc fault_lock(struct fs *fs, const char *path, struct fs_file **out,
 static enum rc fault_read_at(struct fs_file *f, uint64_t offset, void *out, size_t len, size_t *got,
                              struct err *err)
 {
-    PASS(FAULT_READ, "read", f->fs, f->path, NULL, fs_read_at(under(f), offset, out, len, got, err));
+    PASS(FAULT_READ, "read", f->fs, f->path, NULL,
+         fs_read_at(under(f), offset, out, len, got, err));
 }
 
 static enum rc fault_append(struct fs_file *f, struct bytes data, struct err *err)
@@ -246,7 +253,8 @@ static enum rc fault_stat(struct fs *fs, const char *path, struct fs_stat *out, 
 
 static enum rc fault_sync_dir(struct fs *fs, const char *path, struct err *err)
 {
-    PASS(FAULT_SYNC_DIR, "sync directory", fs, path, NULL, fs_sync_dir(faulty(fs)->under, path, err));
+    PASS(FAULT_SYNC_DIR, "sync directory", fs, path, NULL,
+         fs_sync_dir(faulty(fs)->under, path, err));
 }
 
 static const struct fs_ops fault_ops = {
@@ -320,7 +328,10 @@ uint64_t fault_fs_count_of(const struct fs *fs, uint32_t kinds)
     return sum;
 }
 
-uint64_t fault_fs_count(const struct fs *fs) { return fault_fs_count_of(fs, FAULT_ANY); }
+uint64_t fault_fs_count(const struct fs *fs)
+{
+    return fault_fs_count_of(fs, FAULT_ANY);
+}
 
 uint64_t fault_fs_hits(const struct fs *fs)
 {

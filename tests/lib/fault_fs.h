@@ -4,11 +4,11 @@
  *
  *     fault_fs_add(fs, (struct fault){.at = k, .times = 1, .os_errno = EIO});
  *
- * and expect a clean error, no leak, and success on the next try. Reads count too. A failed operation leaves the
- * file system under it untouched, except: a short write leaves half of its bytes, a failed close closes, a late
- * failure (`done`) happens after the work, as when the answer of a file server is lost.
- * Codes and messages are those of fs_posix(): link and reflink with EXDEV, EPERM, ENOTSUP, EMLINK give RC_NO_LINK.
- * Thread: any.
+ * and expect a clean error, no leak, and success on the next try. Reads count too. A failed
+ * operation leaves the file system under it untouched, except: a short write leaves half of its
+ * bytes, a failed close closes, a late failure (`done`) happens after the work, as when the answer
+ * of a file server is lost. Codes and messages are those of fs_posix(): link and reflink with
+ * EXDEV, EPERM, ENOTSUP, EMLINK give RC_NO_LINK. Thread: any.
  */
 #ifndef VARVE_TESTS_LIB_FAULT_FS_H
 #define VARVE_TESTS_LIB_FAULT_FS_H
@@ -39,8 +39,8 @@ enum fault_kind {
 
 struct fault {
     uint32_t kinds;   /* any of enum fault_kind; 0 = FAULT_ANY */
-    const char *path; /* pattern of fnmatch(3), "*" matches slashes; NULL = any; rename, link: either name.
-                         Borrowed until cleared */
+    const char *path; /* pattern of fnmatch(3), "*" matches slashes; NULL = any; rename, link:
+                         either name. Borrowed until cleared */
     uint64_t at;      /* fails the at-th (from 0) operation that fits, counted from fault_fs_add */
     uint64_t times;   /* ... and the next ones, so many in all; UINT64_MAX: from then on for ever */
     int os_errno;     /* EIO, ENOSPC, .. */
@@ -52,9 +52,10 @@ struct fault {
 struct fs *fault_fs_new(struct fs *under); /* under is borrowed */
 void fault_fs_free(struct fs *fs);         /* every file closed */
 void fault_fs_add(struct fs *fs, struct fault fault);
-void fault_fs_clear(struct fs *fs);               /* no more faults; counts stay */
-uint64_t fault_fs_count(const struct fs *fs);     /* operations so far */
-uint64_t fault_fs_hits(const struct fs *fs);      /* of which failed by a fault */
-uint64_t fault_fs_count_of(const struct fs *fs, uint32_t kinds); /* operations of these kinds so far */
+void fault_fs_clear(struct fs *fs);           /* no more faults; counts stay */
+uint64_t fault_fs_count(const struct fs *fs); /* operations so far */
+uint64_t fault_fs_hits(const struct fs *fs);  /* of which failed by a fault */
+/* Operations of these kinds so far. */
+uint64_t fault_fs_count_of(const struct fs *fs, uint32_t kinds);
 
 #endif

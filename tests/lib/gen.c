@@ -12,7 +12,10 @@ uint64_t gen_seed(uint64_t usual)
     return text == NULL || text[0] == '\0' ? usual : strtoull(text, NULL, 0);
 }
 
-bool gen_chance(struct rng *r, unsigned percent) { return rng_below(r, 100) < percent; }
+bool gen_chance(struct rng *r, unsigned percent)
+{
+    return rng_below(r, 100) < percent;
+}
 
 uint64_t gen_between(struct rng *r, uint64_t least, uint64_t most)
 {
@@ -60,8 +63,9 @@ int64_t gen_i64(struct rng *r)
 
 double gen_f64(struct rng *r)
 {
-    static const double edges[] = {0.0,     -0.0,     1.0,      -1.0,     0.1,         DBL_MAX,
-                                   DBL_MIN, -DBL_MAX, INFINITY, -INFINITY, 0x1p-1074, 9007199254740993.0};
+    static const double edges[] = {0.0,      -0.0,      1.0,       -1.0,
+                                   0.1,      DBL_MAX,   DBL_MIN,   -DBL_MAX,
+                                   INFINITY, -INFINITY, 0x1p-1074, 9007199254740993.0};
     uint64_t bits;
     double d;
 
@@ -89,7 +93,8 @@ void gen_bytes(struct rng *r, size_t len, struct buf *out)
     while (len > 0) {
         size_t run = (size_t)gen_between(r, 1, len < 32 ? len : 32);
         bool noise = gen_chance(r, 60);
-        uint8_t same = gen_chance(r, 50) ? edges[rng_below(r, ARRAY_LEN(edges))] : (uint8_t)rng_u64(r);
+        uint8_t same =
+            gen_chance(r, 50) ? edges[rng_below(r, ARRAY_LEN(edges))] : (uint8_t)rng_u64(r);
 
         for (size_t i = 0; i < run; i++)
             buf_append_u8(out, noise ? (uint8_t)rng_u64(r) : same);
@@ -130,7 +135,8 @@ void gen_utf8(struct rng *r, size_t chars, struct buf *out)
 {
     static const struct {
         uint32_t least, most;
-    } ranges[] = {{0x20, 0x7e}, {1, 0x7f}, {0x80, 0x7ff}, {0x800, 0xd7ff}, {0xe000, 0xffff}, {0x10000, 0x10ffff}};
+    } ranges[] = {{0x20, 0x7e},    {1, 0x7f},        {0x80, 0x7ff},
+                  {0x800, 0xd7ff}, {0xe000, 0xffff}, {0x10000, 0x10ffff}};
 
     for (size_t i = 0; i < chars; i++) {
         size_t k = rng_below(r, ARRAY_LEN(ranges));

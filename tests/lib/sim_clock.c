@@ -2,9 +2,15 @@
 #include "tests/lib/sim_clock.h"
 
 /* `clock` is the first member. */
-static struct sim_clock *sim(struct clock *c) { return (struct sim_clock *)c; }
+static struct sim_clock *sim(struct clock *c)
+{
+    return (struct sim_clock *)c;
+}
 
-static int64_t sim_mono_ns(struct clock *c) { return atomic_load(&sim(c)->mono_ns); }
+static int64_t sim_mono_ns(struct clock *c)
+{
+    return atomic_load(&sim(c)->mono_ns);
+}
 
 static int64_t sim_wall_ms(struct clock *c)
 {

@@ -1,8 +1,9 @@
 /* sim_clock.h - a clock moved by hand.
  *
- * Monotonic time starts at 1 s and only grows; wall time may be set anywhere, also back (an operator's
- * `date -s`, a daylight rule gone wrong), and otherwise runs along with monotonic time. Sleeping does not wait:
- * it moves the clock on by the duration, so a single-threaded test of time-outs takes no time. Thread: any.
+ * Monotonic time starts at 1 s and only grows; wall time may be set anywhere, also back (an
+ * operator's `date -s`, a daylight rule gone wrong), and otherwise runs along with monotonic time.
+ * Sleeping does not wait: it moves the clock on by the duration, so a single-threaded test of
+ * time-outs takes no time. Thread: any.
  */
 #ifndef VARVE_TESTS_LIB_SIM_CLOCK_H
 #define VARVE_TESTS_LIB_SIM_CLOCK_H

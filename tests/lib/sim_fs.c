@@ -26,8 +26,8 @@ struct inode {
     bool is_dir, marked;
     struct names written, durable; /* directory */
     struct buf content, synced;    /* file: written and durable image */
-    size_t same_len;               /* so many first bytes are the same in both, and were never cut meanwhile */
-    uint64_t links, opens;         /* names in the written image; open files of this boot */
+    size_t same_len; /* so many first bytes are the same in both, and were never cut meanwhile */
+    uint64_t links, opens; /* names in the written image; open files of this boot */
     struct fs_file *locker;
     int64_t mtime, ctime;
 };
@@ -73,9 +73,12 @@ static struct sim_fs *sim_of(const struct fs *fs)
     return (struct sim_fs *)(uintptr_t)fs;
 }
 
-static struct sim_file *file_of(struct fs_file *f) { return (struct sim_file *)f; }
+static struct sim_file *file_of(struct fs_file *f)
+{
+    return (struct sim_file *)f;
+}
 
-/* ---- names -------------------------------------------------------------------------------------- */
+/* ---- names ---------------------------------------------------------------------------------- */
 
 static struct inode *names_get(const struct names *n, const char *name)
 {
@@ -120,7 +123,7 @@ static void names_copy(struct names *to, const struct names *from)
         names_set(to, from->items[i].name, from->items[i].node);
 }
 
-/* ---- inodes ------------------------------------------------------------------------------------- */
+/* ---- inodes --------------------------------------------------------------------------------- */
 
 static int64_t now(const struct sim_fs *s)
 {
@@ -212,7 +215,7 @@ static void make_durable(struct inode *node)
     node->same_len = node->content.len;
 }
 
-/* ---- changes of names --------------------------------------------------------------------------- */
+/* ---- changes of names ----------------------------------------------------------------------- */
 
 static void op_release(struct name_op *op)
 {
@@ -258,8 +261,8 @@ static bool share_a_name(const struct name_op *a, const struct name_op *b)
     return false;
 }
 
-/* Carry the ops marked `keep`, and every earlier one of the same names, into the durable image; the rest stays
- * pending. */
+/* Carry the ops marked `keep`, and every earlier one of the same names, into the durable image; the
+ * rest stays pending. */
 static void keep_marked(struct sim_fs *s)
 {
     size_t left = 0;
@@ -282,7 +285,7 @@ static void keep_marked(struct sim_fs *s)
     s->pending_count = left;
 }
 
-/* ---- reboot ------------------------------------------------------------------------------------- */
+/* ---- reboot --------------------------------------------------------------------------------- */
 
 static void reboot(struct sim_fs *s)
 {
@@ -356,9 +359,10 @@ void sim_fs_restart(struct fs *fs)
     mutex_unlock(&s->mutex);
 }
 
-/* ---- finding the way ---------------------------------------------------------------------------- */
+/* ---- finding the way ------------------------------------------------------------------------ */
 
-/* A path taken apart: the directory that holds it, its last name, and what is there (NULL: nothing). */
+/* A path taken apart: the directory that holds it, its last name, and what is there (NULL:
+ * nothing). */
 struct place {
     struct inode *dir; /* NULL for "/" */
     char name[FS_PATH_MAX];
@@ -401,7 +405,8 @@ static int find_there(const struct sim_fs *s, const char *path, struct place *ou
     return failed != 0 ? failed : out->node == NULL ? ENOENT : 0;
 }
 
-/* Is the machine up? Counts an operation when it is one; *last (may be NULL) tells that the power goes now. */
+/* Is the machine up? Counts an operation when it is one; *last (may be NULL) tells that the power
+ * goes now. */
 static enum rc gate(struct sim_fs *s, bool counted, const char *operation, const char *path,
                     bool *last, struct err *err)
 {
@@ -447,7 +452,7 @@ static struct fs_file *open_node(struct sim_fs *s, const char *path, struct inod
         return rc_;                                                                                \
     } while (0)
 
-/* ---- files -------------------------------------------------------------------------------------- */
+/* ---- files ---------------------------------------------------------------------------------- */
 
 static enum rc create_locked(struct sim_fs *s, const char *path, struct fs_file **out,
                              struct err *err)
@@ -501,8 +506,8 @@ static enum rc open_append_locked(struct sim_fs *s, const char *path, uint64_t l
     if (failed != 0)
         return err_os(err, failed, "open %s for appending", path);
     if (at.node->content.len < length)
-        return err_set(err, RC_CORRUPT, "open %s for appending at %llu: it has only %zu bytes", path,
-                       (unsigned long long)length, at.node->content.len);
+        return err_set(err, RC_CORRUPT, "open %s for appending at %llu: it has only %zu bytes",
+                       path, (unsigned long long)length, at.node->content.len);
     if (at.node->content.len > length)
         truncate_to(s, at.node, (size_t)length);
     *out = open_node(s, path, at.node);
@@ -518,8 +523,8 @@ static enum rc sim_open_append(struct fs *fs, const char *path, uint64_t length,
            open_append_locked(s, path, length, out, err));
 }
 
-static enum rc read_at_locked(struct fs_file *f, uint64_t offset, void *out, size_t len, size_t *got,
-                              struct err *err)
+static enum rc read_at_locked(struct fs_file *f, uint64_t offset, void *out, size_t len,
+                              size_t *got, struct err *err)
 {
     struct inode *node = file_of(f)->node;
 
@@ -553,7 +558,8 @@ static uint64_t used_bytes(const struct sim_fs *s)
     return sum;
 }
 
-static enum rc append_locked(struct sim_fs *s, struct fs_file *f, struct bytes data, struct err *err)
+static enum rc append_locked(struct sim_fs *s, struct fs_file *f, struct bytes data,
+                             struct err *err)
 {
     struct inode *node = file_of(f)->node;
     uint64_t room = UINT64_MAX;
@@ -645,7 +651,8 @@ static enum rc sim_close(struct fs_file *f, struct err *err)
     return rc;
 }
 
-static enum rc lock_locked(struct sim_fs *s, const char *path, struct fs_file **out, struct err *err)
+static enum rc lock_locked(struct sim_fs *s, const char *path, struct fs_file **out,
+                           struct err *err)
 {
     struct place at;
     int failed = find(s, path, false, &at);
@@ -671,7 +678,7 @@ static enum rc sim_lock(struct fs *fs, const char *path, struct fs_file **out, s
     LOCKED(s, gate(s, true, "lock", path, NULL, err), lock_locked(s, path, out, err));
 }
 
-/* ---- names -------------------------------------------------------------------------------------- */
+/* ---- names ---------------------------------------------------------------------------------- */
 
 /* Is `dir` at or below `top`? */
 static bool lies_in(const struct inode *dir, const struct inode *top)
@@ -953,7 +960,7 @@ static const struct fs_ops sim_ops = {
     .lock = sim_lock,
 };
 
-/* ---- the outside -------------------------------------------------------------------------------- */
+/* ---- the outside ---------------------------------------------------------------------------- */
 
 struct fs *sim_fs_new(struct clock *clock)
 {
@@ -1023,7 +1030,10 @@ void sim_fs_allow(struct fs *fs, bool hard_links, bool reflinks)
     sim_of(fs)->reflinks = reflinks;
 }
 
-void sim_fs_set_capacity(struct fs *fs, uint64_t bytes) { sim_of(fs)->capacity = bytes; }
+void sim_fs_set_capacity(struct fs *fs, uint64_t bytes)
+{
+    sim_of(fs)->capacity = bytes;
+}
 
 bool sim_fs_flip(struct fs *fs, const char *path, uint64_t offset, uint8_t mask)
 {

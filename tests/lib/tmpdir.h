@@ -5,8 +5,8 @@
  *     ... fs_create(fs_posix(), tmpdir_at(&tmp, "a.csv"), ...)
  *     tmpdir_remove(&tmp);
  *
- * Lies in $TMPDIR (else /tmp) as varve-test-XXXXXX. A test that fails does not come to tmpdir_remove: its
- * directory is left for a look. Every failure here aborts the test. Thread: one.
+ * Lies in $TMPDIR (else /tmp) as varve-test-XXXXXX. A test that fails does not come to
+ * tmpdir_remove: its directory is left for a look. Every failure here aborts the test. Thread: one.
  */
 #ifndef VARVE_TESTS_LIB_TMPDIR_H
 #define VARVE_TESTS_LIB_TMPDIR_H

@@ -117,20 +117,30 @@ START_TEST(heap_blocks_of_no_size_are_valid)
 }
 END_TEST
 
-START_TEST(a_count_that_overflows_aborts) { mem_calloc(SIZE_MAX / 2, 3); }
+START_TEST(a_count_that_overflows_aborts)
+{
+    mem_calloc(SIZE_MAX / 2, 3);
+}
 END_TEST
 
-START_TEST(an_arena_count_that_overflows_aborts) { arena_calloc(arena_new(0), SIZE_MAX / 2, 3); }
+START_TEST(an_arena_count_that_overflows_aborts)
+{
+    arena_calloc(arena_new(0), SIZE_MAX / 2, 3);
+}
 END_TEST
 
-START_TEST(an_arena_size_that_overflows_aborts) { arena_alloc(arena_new(0), SIZE_MAX - 3); }
+START_TEST(an_arena_size_that_overflows_aborts)
+{
+    arena_alloc(arena_new(0), SIZE_MAX - 3);
+}
 END_TEST
 
 TEST_MAIN("arena", tcase_add_test(tc, every_block_is_aligned_and_its_own);
           tcase_add_test(tc, empty_blocks_differ);
           tcase_add_test(tc, a_reset_arena_holds_its_first_chunk_only);
           tcase_add_test(tc, a_large_block_leaves_the_current_chunk_in_use);
-          tcase_add_test(tc, a_tiny_chunk_size_works); tcase_add_test(tc, copies_are_equal_and_terminated);
+          tcase_add_test(tc, a_tiny_chunk_size_works);
+          tcase_add_test(tc, copies_are_equal_and_terminated);
           tcase_add_test(tc, zeroed_blocks_are_zero_also_after_a_reset);
           tcase_add_test(tc, heap_blocks_of_no_size_are_valid);
           tcase_add_test_raise_signal(tc, a_count_that_overflows_aborts, SIGABRT);

@@ -7,8 +7,8 @@
 static const struct {
     const char *a, *b;
     int order;
-} order_cases[] = {{"", "", 0},      {"", "a", -1},   {"a", "", 1},           {"a", "b", -1},
-                   {"ab", "a", 1},   {"ab", "b", -1}, {"\x7f", "\x80", -1},   {"same", "same", 0}};
+} order_cases[] = {{"", "", 0},    {"", "a", -1},   {"a", "", 1},         {"a", "b", -1},
+                   {"ab", "a", 1}, {"ab", "b", -1}, {"\x7f", "\x80", -1}, {"same", "same", 0}};
 
 START_TEST(slices_compare_bytewise_with_prefixes_first)
 {
@@ -33,8 +33,8 @@ END_TEST
 START_TEST(numbers_are_appended_in_the_order_their_name_says)
 {
     struct buf b = {0};
-    static const uint8_t want[] = {0xab, 0x01, 0x02, 0x01, 0x02, 0x03, 0x04, 1, 2, 3, 4, 5, 6,
-                                   7,    8,    4,    3,    2,    1,    8,    7, 6, 5, 4, 3, 2, 1};
+    static const uint8_t want[] = {0xab, 0x01, 0x02, 0x01, 0x02, 0x03, 0x04, 1, 2, 3, 4, 5, 6, 7,
+                                   8,    4,    3,    2,    1,    8,    7,    6, 5, 4, 3, 2, 1};
 
     buf_append_u8(&b, 0xab);
     buf_append_be16(&b, 0x0102);
@@ -119,7 +119,8 @@ START_TEST(a_varint_has_protobufs_bytes_and_reads_back)
 }
 END_TEST
 
-/* A varint that stops early must not read past the slice: each cut lies in memory of exactly its size. */
+/* A varint that stops early must not read past the slice: each cut lies in memory of exactly its
+ * size. */
 START_TEST(a_cut_varint_is_corrupt)
 {
     for (size_t len = 0; len < varint_cases[_i].len; len++) {
@@ -143,7 +144,7 @@ static const struct {
     const char *bytes;
     size_t len;
 } bad_varints[] = {
-    {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 10},     /* bit 64 */
+    {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 10}, /* bit 64 */
     {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10},
     {"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 11}, /* eleven bytes */
     {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 11},
@@ -287,8 +288,8 @@ START_TEST(random_fields_read_back_as_written)
         ck_assert_ok(reader_le64(&r, &c, "c", &err));
         ck_assert_ok(reader_le32(&r, &d, "d", &err));
         ck_assert_ok(reader_blob(&r, &s, "s", &err));
-        ck_assert_msg(a == v[i] && c == v[i] && d == (uint32_t)v[i] && s.len == v[i] % 40, "seed %llu",
-                      (unsigned long long)seed);
+        ck_assert_msg(a == v[i] && c == v[i] && d == (uint32_t)v[i] && s.len == v[i] % 40,
+                      "seed %llu", (unsigned long long)seed);
     }
     ck_assert_ok(reader_end(&r, &err));
     buf_release(&b);
@@ -308,13 +309,14 @@ START_TEST(checked_arithmetic_says_when_it_does_not_fit)
 }
 END_TEST
 
-TEST_MAIN("bytes",
-          tcase_add_loop_test(tc, slices_compare_bytewise_with_prefixes_first, 0, ARRAY_LEN(order_cases));
+TEST_MAIN("bytes", tcase_add_loop_test(tc, slices_compare_bytewise_with_prefixes_first, 0,
+                                       ARRAY_LEN(order_cases));
           tcase_add_test(tc, an_empty_slice_may_have_no_memory);
           tcase_add_test(tc, numbers_are_appended_in_the_order_their_name_says);
           tcase_add_test(tc, printing_grows_the_buffer_and_counts_no_nul);
           tcase_add_test(tc, an_empty_buffer_is_an_empty_string);
-          tcase_add_loop_test(tc, a_varint_has_protobufs_bytes_and_reads_back, 0, ARRAY_LEN(varint_cases));
+          tcase_add_loop_test(tc, a_varint_has_protobufs_bytes_and_reads_back, 0,
+                              ARRAY_LEN(varint_cases));
           tcase_add_loop_test(tc, a_cut_varint_is_corrupt, 0, ARRAY_LEN(varint_cases));
           tcase_add_loop_test(tc, a_varint_past_64_bits_is_corrupt, 0, ARRAY_LEN(bad_varints));
           tcase_add_test(tc, a_varint_need_not_be_minimal);

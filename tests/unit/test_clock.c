@@ -53,7 +53,8 @@ START_TEST(simulated_wall_time_can_go_back_monotonic_time_cannot)
     sim_clock_set_wall_ms(&c, -1500);
     ck_assert_int_eq(clock_wall_ms(&c.clock), -1500);
     ck_assert_int_eq(clock_mono_ns(&c.clock), mono);
-    sim_clock_advance_ns(&c, 1); /* not yet a millisecond further; before 1970 the floor still holds */
+    sim_clock_advance_ns(&c,
+                         1); /* not yet a millisecond further; before 1970 the floor still holds */
     ck_assert_int_eq(clock_wall_ms(&c.clock), -1500);
 }
 END_TEST

@@ -1,5 +1,6 @@
 /* links: base */
-/* test_fault_fs.c - which operation fails, how often, and what it leaves, in tests/lib/fault_fs.h. */
+/* test_fault_fs.c - which operation fails, how often, and what it leaves, in tests/lib/fault_fs.h.
+ */
 #include "tests/lib/fault_fs.h"
 
 #include "base/arena.h"
@@ -41,7 +42,8 @@ static enum rc ignore_name(void *ctx UNUSED, const char *name UNUSED, struct err
     return RC_OK;
 }
 
-/* Calls each operation once, on a file and directory that are there; tells the code of the one of this kind. */
+/* Calls each operation once, on a file and directory that are there; tells the code of the one of
+ * this kind. */
 static enum rc call(enum fault_kind kind, struct err *err)
 {
     struct fs_file *f = NULL;
@@ -143,7 +145,8 @@ START_TEST(each_kind_fails_alone_and_leaves_the_disk_as_it_was)
     ck_assert_ptr_nonnull(strstr(err.msg, "(injected): Input/output error"));
     err_clear(&err);
     ck_assert_uint_eq(fault_fs_hits(fs), 1);
-    if (kind != FAULT_OPEN_APPEND && kind != FAULT_SYNC) { /* these do change what is durable or written */
+    if (kind != FAULT_OPEN_APPEND &&
+        kind != FAULT_SYNC) { /* these do change what is durable or written */
         sim_fs_dump(disk, &after);
         ck_assert_bytes_eq(buf_bytes(&after), buf_bytes(&before));
     }
@@ -188,7 +191,9 @@ START_TEST(a_pattern_picks_the_paths)
     struct err err = {0};
 
     prepare();
-    fault_fs_add(fs, (struct fault){.kinds = FAULT_CREATE | FAULT_RENAME, .path = "*/_metadata", .times = UINT64_MAX,
+    fault_fs_add(fs, (struct fault){.kinds = FAULT_CREATE | FAULT_RENAME,
+                                    .path = "*/_metadata",
+                                    .times = UINT64_MAX,
                                     .os_errno = EIO});
     ck_assert_ok(write_file("/d/tmp", "x", &err));
     ck_assert_rc(write_file("/d/_metadata", "x", &err), RC_IO);
@@ -200,8 +205,9 @@ END_TEST
 static const struct {
     int os_errno;
     enum rc rc;
-} codes[] = {{EXDEV, RC_NO_LINK},  {EPERM, RC_NO_LINK}, {ENOTSUP, RC_NO_LINK}, {EMLINK, RC_NO_LINK},
-             {ENOENT, RC_NOT_FOUND}, {EEXIST, RC_EXISTS}, {ENOSPC, RC_IO}};
+} codes[] = {{EXDEV, RC_NO_LINK},  {EPERM, RC_NO_LINK},    {ENOTSUP, RC_NO_LINK},
+             {EMLINK, RC_NO_LINK}, {ENOENT, RC_NOT_FOUND}, {EEXIST, RC_EXISTS},
+             {ENOSPC, RC_IO}};
 
 START_TEST(links_fail_with_the_codes_of_the_real_file_system)
 {
@@ -222,7 +228,9 @@ START_TEST(a_short_write_leaves_half)
     struct err err = {0};
     struct fs_stat st;
 
-    fault_fs_add(fs, (struct fault){.kinds = FAULT_APPEND, .times = 1, .os_errno = ENOSPC, .short_write = true});
+    fault_fs_add(
+        fs,
+        (struct fault){.kinds = FAULT_APPEND, .times = 1, .os_errno = ENOSPC, .short_write = true});
     ck_assert_rc(write_file("/a", "12345678", &err), RC_IO);
     ck_assert_ok(fs_stat(fs, "/a", &st, &err));
     ck_assert_uint_eq(st.size_bytes, 4);
@@ -240,7 +248,8 @@ START_TEST(a_late_failure_comes_after_the_work)
     ck_assert_rc(fs_rename(fs, "/d/a", "/d/b", &err), RC_IO);
     ck_assert_rc(fs_create(fs, "/new", &f, &err), RC_IO);
     ck_assert_ptr_null(f);
-    ck_assert_rc(fs_rename(fs, "/no", "/d/b", &err), RC_NOT_FOUND); /* a failure of its own comes first */
+    ck_assert_rc(fs_rename(fs, "/no", "/d/b", &err),
+                 RC_NOT_FOUND); /* a failure of its own comes first */
     ck_assert_rc(fs_rename(fs, "/d/a", "/d/b", &err), RC_NOT_FOUND);
     ck_assert(fs_exists(fs, "/d/b"));
     ck_assert(fs_exists(fs, "/new"));
@@ -299,9 +308,12 @@ END_TEST
 TEST_MAIN("fault_fs", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_loop_test(tc, each_kind_fails_alone_and_leaves_the_disk_as_it_was, 0, 18);
           tcase_add_test(tc, the_kth_operation_fails_and_so_do_the_next_ones);
-          tcase_add_test(tc, for_ever_is_until_cleared); tcase_add_test(tc, a_pattern_picks_the_paths);
-          tcase_add_loop_test(tc, links_fail_with_the_codes_of_the_real_file_system, 0, ARRAY_LEN(codes));
-          tcase_add_test(tc, a_short_write_leaves_half); tcase_add_test(tc, a_late_failure_comes_after_the_work);
+          tcase_add_test(tc, for_ever_is_until_cleared);
+          tcase_add_test(tc, a_pattern_picks_the_paths);
+          tcase_add_loop_test(tc, links_fail_with_the_codes_of_the_real_file_system, 0,
+                              ARRAY_LEN(codes));
+          tcase_add_test(tc, a_short_write_leaves_half);
+          tcase_add_test(tc, a_late_failure_comes_after_the_work);
           tcase_add_test(tc, operations_are_counted_by_kind);
           tcase_add_test(tc, several_faults_count_for_themselves);
           tcase_add_test(tc, a_scenario_can_fail_at_every_operation))

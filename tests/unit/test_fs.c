@@ -1,6 +1,7 @@
 /* links: base */
-/* test_fs.c - the contract of base/fs.h, held against each implementation: the real file system, the simulated one,
- * and the failing one over it with no fault set; and the helpers that stand on it. */
+/* test_fs.c - the contract of base/fs.h, held against each implementation: the real file system,
+ * the simulated one, and the failing one over it with no fault set; and the helpers that stand on
+ * it. */
 #include "base/fs.h"
 
 #include "base/arena.h"
@@ -16,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- one world per test, `_i` chooses it ------------------------------------------------------- */
+/* ---- one world per test, `_i` chooses it ---------------------------------------------------- */
 
 enum { POSIX, SIM, FAULT, IMPLEMENTATIONS };
 
@@ -81,7 +82,8 @@ static void has(struct world *w, const char *name, const char *text)
     buf_release(&b);
 }
 
-/* ---- files --------------------------------------------------------------------------------------- */
+/* ---- files
+ * --------------------------------------------------------------------------------------- */
 
 START_TEST(what_is_appended_is_read_at_any_offset)
 {
@@ -191,7 +193,8 @@ START_TEST(appending_goes_on_at_the_given_length)
     ck_assert_ok(fs_append(f, bytes_of_str("z"), &err));
     ck_assert_ok(fs_close(&f, &err));
     has(&w, "part", "0123xyz");
-    ck_assert_rc_msg(fs_open_append(w.fs, at(&w, "part"), 8, &f, &err), RC_CORRUPT, "it has only 7 bytes");
+    ck_assert_rc_msg(fs_open_append(w.fs, at(&w, "part"), 8, &f, &err), RC_CORRUPT,
+                     "it has only 7 bytes");
     ck_assert_ptr_null(f);
     has(&w, "part", "0123xyz");
     world_release(&w);
@@ -219,7 +222,8 @@ START_TEST(a_directory_is_no_file)
 }
 END_TEST
 
-/* ---- names --------------------------------------------------------------------------------------- */
+/* ---- names
+ * --------------------------------------------------------------------------------------- */
 
 START_TEST(rename_moves_and_replaces)
 {
@@ -423,12 +427,14 @@ START_TEST(a_lock_has_one_holder)
 
     world_init(&w, _i);
     ck_assert_ok(fs_lock(w.fs, at(&w, ".lock"), &held, &err));
-    ck_assert_rc_msg(fs_lock(w.fs, at(&w, ".lock"), &other, &err), RC_STATE, ".lock: another process holds it");
+    ck_assert_rc_msg(fs_lock(w.fs, at(&w, ".lock"), &other, &err), RC_STATE,
+                     ".lock: another process holds it");
     ck_assert_ptr_null(other);
     ck_assert_ok(fs_lock(w.fs, at(&w, ".lock2"), &other, &err));
     fs_abandon(&other);
     ck_assert_ok(fs_close(&held, &err));
-    ck_assert_ok(fs_lock(w.fs, at(&w, ".lock"), &other, &err)); /* also when the file is there already */
+    ck_assert_ok(
+        fs_lock(w.fs, at(&w, ".lock"), &other, &err)); /* also when the file is there already */
     fs_abandon(&other);
     ck_assert_ok(fs_lock(w.fs, at(&w, ".lock"), &other, &err));
     fs_abandon(&other);
@@ -436,7 +442,8 @@ START_TEST(a_lock_has_one_holder)
 }
 END_TEST
 
-/* ---- paths past the limits ----------------------------------------------------------------------- */
+/* ---- paths past the limits
+ * ----------------------------------------------------------------------- */
 
 START_TEST(a_path_too_long_or_empty_is_refused)
 {
@@ -461,7 +468,8 @@ START_TEST(a_path_too_long_or_empty_is_refused)
 }
 END_TEST
 
-/* ---- helpers ------------------------------------------------------------------------------------- */
+/* ---- helpers
+ * ------------------------------------------------------------------------------------- */
 
 START_TEST(mkdirs_makes_parents_and_accepts_what_is_there)
 {
@@ -494,7 +502,8 @@ START_TEST(read_all_appends_and_keeps_to_its_limit)
     ck_assert_ok(fs_read_all(w.fs, at(&w, "a"), 5, &b, &err));
     ck_assert_ok(fs_read_all(w.fs, at(&w, "empty"), 0, &b, &err));
     ck_assert_bytes_str(buf_bytes(&b), "> 12345");
-    ck_assert_rc_msg(fs_read_all(w.fs, at(&w, "a"), 4, &b, &err), RC_LIMIT, "5 bytes, the limit is 4");
+    ck_assert_rc_msg(fs_read_all(w.fs, at(&w, "a"), 4, &b, &err), RC_LIMIT,
+                     "5 bytes, the limit is 4");
     buf_release(&b);
     world_release(&w);
 }
@@ -565,7 +574,9 @@ START_TEST(a_copy_that_fails_leaves_nothing)
 
     world_init(&w, FAULT);
     put(&w, "from", "content");
-    fault_fs_add(w.fs, (struct fault){.kinds = kinds[_i], .times = 1, .os_errno = ENOSPC, .short_write = true});
+    fault_fs_add(
+        w.fs,
+        (struct fault){.kinds = kinds[_i], .times = 1, .os_errno = ENOSPC, .short_write = true});
     ck_assert_rc_msg(fs_copy(w.fs, at(&w, "from"), at(&w, "to"), &err), RC_IO, "No space left");
     ck_assert(!fs_exists(w.fs, at(&w, "to")));
     ck_assert_ok(fs_copy(w.fs, at(&w, "from"), at(&w, "to"), &err));
@@ -574,7 +585,8 @@ START_TEST(a_copy_that_fails_leaves_nothing)
 }
 END_TEST
 
-/* A directory made by mkdirs is there after the worst power loss, also when the first attempt died half-way. */
+/* A directory made by mkdirs is there after the worst power loss, also when the first attempt died
+ * half-way. */
 START_TEST(mkdirs_is_durable_after_a_crash_at_any_operation)
 {
     struct fs *fs = sim_fs_new(NULL);
@@ -598,7 +610,8 @@ START_TEST(mkdirs_is_durable_after_a_crash_at_any_operation)
 }
 END_TEST
 
-/* ---- the real one only --------------------------------------------------------------------------- */
+/* ---- the real one only
+ * --------------------------------------------------------------------------- */
 
 START_TEST(symbolic_links_are_followed_by_stat_and_removed_as_such)
 {
@@ -689,12 +702,14 @@ START_TEST(a_link_to_another_file_system_is_refused_as_no_link)
 }
 END_TEST
 
-/* ---- paths --------------------------------------------------------------------------------------- */
+/* ---- paths
+ * --------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *dir, *name, *joined;
-} join_cases[] = {{"/a", "b", "/a/b"}, {"/a/", "b", "/a/b"}, {"/a//", "b", "/a/b"}, {"/", "b", "/b"},
-                  {"a", "b/c", "a/b/c"}, {"", "b", "b"},     {".", "b", "./b"}};
+} join_cases[] = {{"/a", "b", "/a/b"}, {"/a/", "b", "/a/b"},  {"/a//", "b", "/a/b"},
+                  {"/", "b", "/b"},    {"a", "b/c", "a/b/c"}, {"", "b", "b"},
+                  {".", "b", "./b"}};
 
 START_TEST(joining_puts_one_slash_between)
 {
@@ -725,7 +740,7 @@ END_TEST
 
 static const struct {
     const char *path, *dir, *base;
-} part_cases[] = {{"/a/b", "/a", "b"}, {"/a", "/", "a"},   {"a", ".", "a"}, {"a/b", "a", "b"},
+} part_cases[] = {{"/a/b", "/a", "b"}, {"/a", "/", "a"},     {"a", ".", "a"},  {"a/b", "a", "b"},
                   {"/", "/", ""},      {"/a//b", "/a", "b"}, {"//a", "/", "a"}};
 
 START_TEST(a_path_is_its_directory_and_its_last_name)
@@ -784,9 +799,16 @@ END_TEST
 
 static const struct {
     const char *path, *absolute;
-} absolute_cases[] = {{"/", "/"},          {"/a/../b", "/b"},        {"/a/./b//c/", "/a/b/c"}, {"/..", "/"},
-                      {"/../../a", "/a"},  {"/a/..", "/"},           {"//a", "/a"},            {"/a/b/../../..", "/"},
-                      {"/..a/b..", "/..a/b.."}, {"/.../.a", "/.../.a"}};
+} absolute_cases[] = {{"/", "/"},
+                      {"/a/../b", "/b"},
+                      {"/a/./b//c/", "/a/b/c"},
+                      {"/..", "/"},
+                      {"/../../a", "/a"},
+                      {"/a/..", "/"},
+                      {"//a", "/a"},
+                      {"/a/b/../../..", "/"},
+                      {"/..a/b..", "/..a/b.."},
+                      {"/.../.a", "/.../.a"}};
 
 START_TEST(an_absolute_path_has_no_dots)
 {
@@ -812,15 +834,17 @@ END_TEST
 
 #define EACH(test) tcase_add_loop_test(tc, test, 0, IMPLEMENTATIONS)
 
-TEST_MAIN("fs", EACH(what_is_appended_is_read_at_any_offset); EACH(create_refuses_a_name_that_is_taken);
-          EACH(what_is_not_there_is_not_found); EACH(appending_goes_on_at_the_given_length);
-          EACH(a_directory_is_no_file); EACH(rename_moves_and_replaces);
-          EACH(a_hard_link_is_a_second_name_of_one_file); EACH(a_directory_cannot_be_linked);
-          EACH(a_reflink_is_a_copy_or_refused_without_a_trace);
-          EACH(an_unlinked_file_can_still_be_read_by_who_has_it_open); EACH(stat_tells_kind_size_and_time);
-          EACH(only_an_empty_directory_is_removed); EACH(list_gives_every_name_once_and_stops_when_told);
-          EACH(a_lock_has_one_holder); EACH(a_path_too_long_or_empty_is_refused);
-          EACH(mkdirs_makes_parents_and_accepts_what_is_there); EACH(read_all_appends_and_keeps_to_its_limit);
+TEST_MAIN("fs", EACH(what_is_appended_is_read_at_any_offset);
+          EACH(create_refuses_a_name_that_is_taken); EACH(what_is_not_there_is_not_found);
+          EACH(appending_goes_on_at_the_given_length); EACH(a_directory_is_no_file);
+          EACH(rename_moves_and_replaces); EACH(a_hard_link_is_a_second_name_of_one_file);
+          EACH(a_directory_cannot_be_linked); EACH(a_reflink_is_a_copy_or_refused_without_a_trace);
+          EACH(an_unlinked_file_can_still_be_read_by_who_has_it_open);
+          EACH(stat_tells_kind_size_and_time); EACH(only_an_empty_directory_is_removed);
+          EACH(list_gives_every_name_once_and_stops_when_told); EACH(a_lock_has_one_holder);
+          EACH(a_path_too_long_or_empty_is_refused);
+          EACH(mkdirs_makes_parents_and_accepts_what_is_there);
+          EACH(read_all_appends_and_keeps_to_its_limit);
           EACH(remove_tree_removes_everything_and_nothing_is_fine_too);
           EACH(copy_makes_a_new_file_with_the_same_content);
           tcase_add_loop_test(tc, a_copy_that_fails_leaves_nothing, 0, 4);
@@ -831,7 +855,8 @@ TEST_MAIN("fs", EACH(what_is_appended_is_read_at_any_offset); EACH(create_refuse
           tcase_add_test(tc, a_link_to_another_file_system_is_refused_as_no_link);
           tcase_add_loop_test(tc, joining_puts_one_slash_between, 0, ARRAY_LEN(join_cases));
           tcase_add_test(tc, a_joined_path_must_fit);
-          tcase_add_loop_test(tc, a_path_is_its_directory_and_its_last_name, 0, ARRAY_LEN(part_cases));
+          tcase_add_loop_test(tc, a_path_is_its_directory_and_its_last_name, 0,
+                              ARRAY_LEN(part_cases));
           tcase_add_loop_test(tc, a_uri_names_a_local_file_or_is_refused, 0, ARRAY_LEN(uri_cases));
           tcase_add_test(tc, an_empty_uri_is_invalid);
           tcase_add_loop_test(tc, an_absolute_path_has_no_dots, 0, ARRAY_LEN(absolute_cases));

@@ -10,7 +10,8 @@
 
 #include <errno.h>
 
-/* Expected values: xxhsum -H2 of Debian's xxhash 0.8.1. Names of files in shared/ depend on them. */
+/* Expected values: xxhsum -H2 of Debian's xxhash 0.8.1. Names of files in shared/ depend on them.
+ */
 static const struct {
     const char *text, *hex;
 } digest_cases[] = {
@@ -33,9 +34,15 @@ START_TEST(a_digest_prints_as_xxhsum_does_and_parses_back)
 END_TEST
 
 static const char *const bad_hex[] = {
-    "", "9", "99aa06d3014798d86001c324468d497", "99aa06d3014798d86001c324468d497f0",
-    "99AA06d3014798d86001c324468d497f", "99aa06d3014798d86001c324468d497g", " 9aa06d3014798d86001c324468d497f",
-    "99aa06d3014798d8 001c324468d497f", "99aa06d3014798d86001c324468d497f.sst",
+    "",
+    "9",
+    "99aa06d3014798d86001c324468d497",
+    "99aa06d3014798d86001c324468d497f0",
+    "99AA06d3014798d86001c324468d497f",
+    "99aa06d3014798d86001c324468d497g",
+    " 9aa06d3014798d86001c324468d497f",
+    "99aa06d3014798d8 001c324468d497f",
+    "99aa06d3014798d86001c324468d497f.sst",
 };
 
 START_TEST(only_32_lower_case_digits_are_a_digest)
@@ -124,8 +131,8 @@ START_TEST(a_seed_changes_the_hash)
 }
 END_TEST
 
-TEST_MAIN("hash",
-          tcase_add_loop_test(tc, a_digest_prints_as_xxhsum_does_and_parses_back, 0, ARRAY_LEN(digest_cases));
+TEST_MAIN("hash", tcase_add_loop_test(tc, a_digest_prints_as_xxhsum_does_and_parses_back, 0,
+                                      ARRAY_LEN(digest_cases));
           tcase_add_loop_test(tc, only_32_lower_case_digits_are_a_digest, 0, ARRAY_LEN(bad_hex));
           tcase_add_test(tc, pieces_give_the_digest_of_the_whole);
           tcase_add_loop_test(tc, a_file_has_the_digest_of_its_content, 0, ARRAY_LEN(file_sizes));

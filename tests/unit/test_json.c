@@ -29,7 +29,8 @@ START_TEST(bad_text_is_invalid_and_says_where)
     struct err err = {0};
     json_t *got;
 
-    ck_assert_rc_msg(json_parse(bytes_of_str(bad[_i].text), 1000, &got, &err), RC_INVALID, bad[_i].message);
+    ck_assert_rc_msg(json_parse(bytes_of_str(bad[_i].text), 1000, &got, &err), RC_INVALID,
+                     bad[_i].message);
     ck_assert_ptr_null(got);
 }
 END_TEST
@@ -57,7 +58,8 @@ static const char *const good[] = {
     "\"\u00e4\u20ac\U0001f600\"",
 };
 
-/* The order of keys is the order of writing: REST answers and inspect's output are compared as text. */
+/* The order of keys is the order of writing: REST answers and inspect's output are compared as
+ * text. */
 START_TEST(a_value_is_dumped_compactly_in_its_own_order)
 {
     struct err err = {0};

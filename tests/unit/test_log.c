@@ -54,8 +54,9 @@ START_TEST(control_characters_are_escaped)
     struct log *log = log_new(fd, LOG_DEBUG, &sim.clock);
 
     log_line(log, LOG_DEBUG, "name=%s", "a\nb\r\t\x1b[31m\x7f \xc3\xa4");
-    ck_assert_bytes_str(tmpdir_read(&tmp, "log"), "2026-11-29T19:17:25.123Z DEBUG "
-                                                  "name=a\\x0ab\\x0d\\x09\\x1b[31m\\x7f \xc3\xa4\n");
+    ck_assert_bytes_str(tmpdir_read(&tmp, "log"),
+                        "2026-11-29T19:17:25.123Z DEBUG "
+                        "name=a\\x0ab\\x0d\\x09\\x1b[31m\\x7f \xc3\xa4\n");
     log_free(log);
 }
 END_TEST
@@ -120,7 +121,8 @@ END_TEST
 
 TEST_MAIN("log", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, a_line_has_time_level_event_and_pairs);
-          tcase_add_test(tc, control_characters_are_escaped); tcase_add_test(tc, a_long_line_is_cut_visibly);
+          tcase_add_test(tc, control_characters_are_escaped);
+          tcase_add_test(tc, a_long_line_is_cut_visibly);
           tcase_add_test(tc, no_log_and_level_off_are_silent);
           tcase_add_test(tc, a_log_that_cannot_be_written_is_ignored);
           tcase_add_test(tc, lines_of_several_threads_stay_whole))

@@ -72,8 +72,9 @@ START_TEST(a_ring_of_one_alternates)
 }
 END_TEST
 
-/* What is handed over is a block that the producer wrote and the consumer reads and frees: without release and
- * acquire ThreadSanitizer reports a race on it, and a lost or doubled item shows in the sums. */
+/* What is handed over is a block that the producer wrote and the consumer reads and frees: without
+ * release and acquire ThreadSanitizer reports a race on it, and a lost or doubled item shows in the
+ * sums. */
 struct message {
     uint64_t from, number;
 };
@@ -171,7 +172,10 @@ START_TEST(a_queue_hands_over_each_item_once)
 }
 END_TEST
 
-START_TEST(null_is_no_item) { ck_assert(spsc_try_push(spsc_new(4), NULL)); }
+START_TEST(null_is_no_item)
+{
+    ck_assert(spsc_try_push(spsc_new(4), NULL));
+}
 END_TEST
 
 TEST_MAIN("queue", tcase_add_test(tc, a_queue_is_first_in_first_out_and_bounded);

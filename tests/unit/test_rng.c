@@ -6,7 +6,8 @@
 
 #include <ctype.h>
 
-/* Expected values: an independent program of the two generators. Data sets and simulations must be the same on every machine and after every change. */
+/* Expected values: an independent program of the two generators. Data sets and simulations must be
+ * the same on every machine and after every change. */
 START_TEST(a_seed_gives_the_same_numbers_for_ever)
 {
     static const uint64_t want[] = {0x15780b2e0c2ec716, 0x6104d9866d113a7e, 0xae17533239e499a1,
@@ -50,7 +51,8 @@ START_TEST(numbers_below_a_bound_are_even)
         counts[n]++;
     }
     for (uint64_t n = 0; n < bound; n++)
-        ck_assert_msg(counts[n] > 100000 / bound * 80 / 100 && counts[n] < 100000 / bound * 120 / 100 + 1,
+        ck_assert_msg(counts[n] > 100000 / bound * 80 / 100 &&
+                          counts[n] < 100000 / bound * 120 / 100 + 1,
                       "%llu of %llu: %llu", (unsigned long long)n, (unsigned long long)bound,
                       (unsigned long long)counts[n]);
 }
@@ -114,7 +116,8 @@ START_TEST(a_uuid_is_of_version_4)
         rng_uuid(&r, out);
         ck_assert_uint_eq(strlen(out), UUID_LEN);
         for (size_t k = 0; k < UUID_LEN; k++)
-            ck_assert((k == 8 || k == 13 || k == 18 || k == 23) ? out[k] == '-' : isxdigit((unsigned char)out[k]));
+            ck_assert((k == 8 || k == 13 || k == 18 || k == 23) ? out[k] == '-'
+                                                                : isxdigit((unsigned char)out[k]));
         ck_assert_int_eq(out[14], '4');
         ck_assert_ptr_nonnull(strchr("89ab", out[19]));
         ck_assert_str_ne(out, last);
@@ -123,12 +126,16 @@ START_TEST(a_uuid_is_of_version_4)
 }
 END_TEST
 
-START_TEST(seeds_of_the_system_differ) { ck_assert_uint_ne(rng_seed_from_os(), rng_seed_from_os()); }
+START_TEST(seeds_of_the_system_differ)
+{
+    ck_assert_uint_ne(rng_seed_from_os(), rng_seed_from_os());
+}
 END_TEST
 
 TEST_MAIN("rng", tcase_add_test(tc, a_seed_gives_the_same_numbers_for_ever);
           tcase_add_loop_test(tc, neighbouring_seeds_share_nothing, 0, 5);
           tcase_add_loop_test(tc, numbers_below_a_bound_are_even, 0, 6);
           tcase_add_test(tc, a_bound_that_does_not_divide_is_not_skewed);
-          tcase_add_test(tc, doubles_lie_in_the_unit_interval); tcase_add_test(tc, hex_has_so_many_digits);
-          tcase_add_test(tc, a_uuid_is_of_version_4); tcase_add_test(tc, seeds_of_the_system_differ))
+          tcase_add_test(tc, doubles_lie_in_the_unit_interval);
+          tcase_add_test(tc, hex_has_so_many_digits); tcase_add_test(tc, a_uuid_is_of_version_4);
+          tcase_add_test(tc, seeds_of_the_system_differ))

@@ -1,6 +1,6 @@
 /* links: base */
-/* test_sim_fs.c - what survives a power loss in tests/lib/sim_fs.h, and what must not. The contract that it shares
- * with the real file system is in test_fs.c. */
+/* test_sim_fs.c - what survives a power loss in tests/lib/sim_fs.h, and what must not. The contract
+ * that it shares with the real file system is in test_fs.c. */
 #include "tests/lib/sim_fs.h"
 
 #include "base/arena.h"
@@ -24,7 +24,8 @@ static void write_file(struct fs *fs, const char *path, const char *text, bool s
     ck_assert_ok(fs_close(&f, &err));
 }
 
-static void append_file(struct fs *fs, const char *path, uint64_t length, const char *text, bool sync)
+static void append_file(struct fs *fs, const char *path, uint64_t length, const char *text,
+                        bool sync)
 {
     struct err err = {0};
     struct fs_file *f;
@@ -71,7 +72,8 @@ START_TEST(what_is_synced_survives_every_crash)
 }
 END_TEST
 
-/* The outcomes of a file that was synced, but not its name; and of one whose name was synced, but not it. */
+/* The outcomes of a file that was synced, but not its name; and of one whose name was synced, but
+ * not it. */
 START_TEST(name_and_content_are_lost_independently)
 {
     unsigned no_name = 0, name = 0, empty = 0, torn = 0, zeroed = 0, whole = 0;
@@ -139,7 +141,8 @@ START_TEST(a_synced_prefix_is_never_torn)
 }
 END_TEST
 
-/* A recovered in-progress part is cut and written on: until its sync the old tail may come back (C8). */
+/* A recovered in-progress part is cut and written on: until its sync the old tail may come back
+ * (C8). */
 START_TEST(a_cut_is_durable_only_after_a_sync)
 {
     unsigned old = 0, new = 0, other = 0;
@@ -160,7 +163,7 @@ START_TEST(a_cut_is_durable_only_after_a_sync)
         if (bytes_eq(buf_bytes(&b), bytes_of_str("keep-old-old")))
             old++;
         else if (bytes_eq(buf_bytes(&b), bytes_of_str("keep-new")))
-            new++;
+            new ++;
         else
             other++;
         buf_release(&b);
@@ -173,8 +176,8 @@ START_TEST(a_cut_is_durable_only_after_a_sync)
 }
 END_TEST
 
-/* Replacing by rename: the final name holds the old or the new file, whole, never none; the temporary name and
- * the final one never both hold the new. */
+/* Replacing by rename: the final name holds the old or the new file, whole, never none; the
+ * temporary name and the final one never both hold the new. */
 START_TEST(a_rename_is_atomic_and_durable_only_after_sync_dir)
 {
     unsigned old = 0, new = 0;
@@ -207,7 +210,8 @@ START_TEST(a_rename_is_atomic_and_durable_only_after_sync_dir)
 }
 END_TEST
 
-/* Without fs_sync before the rename the new name may hold nothing: the mistake that C2 and C3 forbid must show. */
+/* Without fs_sync before the rename the new name may hold nothing: the mistake that C2 and C3
+ * forbid must show. */
 START_TEST(a_rename_before_the_sync_can_lose_the_content)
 {
     unsigned lost = 0;
@@ -287,7 +291,8 @@ START_TEST(an_unlink_may_come_back_until_sync_dir)
 }
 END_TEST
 
-/* Names of two files in one directory are lost independently, in either order: no journal orders them for us. */
+/* Names of two files in one directory are lost independently, in either order: no journal orders
+ * them for us. */
 START_TEST(changes_of_two_names_survive_in_any_combination)
 {
     unsigned met[4] = {0};
@@ -441,7 +446,8 @@ out:
     return rc;
 }
 
-/* The pattern of sim_fs.h: at each k, then recovered. Nothing visible is ever cut, and what reported success stays. */
+/* The pattern of sim_fs.h: at each k, then recovered. Nothing visible is ever cut, and what
+ * reported success stays. */
 START_TEST(a_scenario_can_be_crashed_at_every_operation)
 {
     unsigned visible = 0, absent = 0;
@@ -483,7 +489,8 @@ START_TEST(a_scenario_can_be_crashed_at_every_operation)
     }
     ck_assert_uint_eq(k, whole);
     ck_assert_uint_eq(k, 7);
-    ck_assert_uint_ge(absent, 6); /* only the last operation, the directory's sync, can find the name there */
+    ck_assert_uint_ge(
+        absent, 6); /* only the last operation, the directory's sync, can find the name there */
     ck_assert_uint_le(visible, 1);
 }
 END_TEST
@@ -650,7 +657,8 @@ TEST_MAIN("sim_fs", tcase_add_test(tc, what_is_synced_survives_every_crash);
           tcase_add_loop_test(tc, a_cut_is_durable_only_after_a_sync, 0, 2);
           tcase_add_loop_test(tc, a_rename_is_atomic_and_durable_only_after_sync_dir, 0, 2);
           tcase_add_test(tc, a_rename_before_the_sync_can_lose_the_content);
-          tcase_add_loop_test(tc, a_rename_between_directories_is_durable_by_the_one_it_goes_to, 0, 2);
+          tcase_add_loop_test(tc, a_rename_between_directories_is_durable_by_the_one_it_goes_to, 0,
+                              2);
           tcase_add_loop_test(tc, an_unlink_may_come_back_until_sync_dir, 0, 2);
           tcase_add_test(tc, changes_of_two_names_survive_in_any_combination);
           tcase_add_test(tc, the_history_of_one_name_is_cut_not_shuffled);
@@ -661,6 +669,8 @@ TEST_MAIN("sim_fs", tcase_add_test(tc, what_is_synced_survives_every_crash);
           tcase_add_loop_test(tc, a_scenario_can_be_crashed_at_every_operation, 0, 50);
           tcase_add_test(tc, an_append_that_meets_the_crash_leaves_a_part);
           tcase_add_test(tc, links_and_reflinks_can_be_forbidden_or_allowed);
-          tcase_add_test(tc, a_full_disk_takes_what_fits); tcase_add_test(tc, a_flipped_byte_stays_flipped);
-          tcase_add_test(tc, both_images_can_be_looked_at); tcase_add_test(tc, times_come_from_the_given_clock);
+          tcase_add_test(tc, a_full_disk_takes_what_fits);
+          tcase_add_test(tc, a_flipped_byte_stays_flipped);
+          tcase_add_test(tc, both_images_can_be_looked_at);
+          tcase_add_test(tc, times_come_from_the_given_clock);
           tcase_add_test(tc, files_that_are_gone_take_no_room))

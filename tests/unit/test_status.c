@@ -82,7 +82,10 @@ START_TEST(a_message_too_long_is_cut_visibly)
 }
 END_TEST
 
-START_TEST(a_broken_promise_aborts) { ASSERT(_i == 1); }
+START_TEST(a_broken_promise_aborts)
+{
+    ASSERT(_i == 1);
+}
 END_TEST
 
 TEST_MAIN("status", tcase_add_test(tc, every_code_has_a_word_of_its_own);

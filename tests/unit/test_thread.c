@@ -131,10 +131,14 @@ END_TEST
 
 static void nothing(void *arg UNUSED) {}
 
-START_TEST(a_longer_name_is_a_broken_promise) { thread_join(thread_start("sixteen-letters!", nothing, NULL)); }
+START_TEST(a_longer_name_is_a_broken_promise)
+{
+    thread_join(thread_start("sixteen-letters!", nothing, NULL));
+}
 END_TEST
 
-TEST_MAIN("thread", tcase_add_test(tc, a_mutex_loses_no_update); tcase_add_test(tc, a_condition_wakes_who_waits);
+TEST_MAIN("thread", tcase_add_test(tc, a_mutex_loses_no_update);
+          tcase_add_test(tc, a_condition_wakes_who_waits);
           tcase_add_loop_test(tc, waiting_ends_at_its_time, 0, 4);
           tcase_add_test(tc, a_thread_has_its_name_and_leaves_signals_to_main);
           tcase_add_test_raise_signal(tc, a_longer_name_is_a_broken_promise, SIGABRT))

@@ -8,7 +8,8 @@
 
 #include <zstd.h>
 
-static const size_t sizes[] = {0, 1, 5, 1000, 1 << 17, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5 << 20};
+static const size_t sizes[] = {0,      1, 5, 1000, 1 << 17, (1 << 20) - 1, 1 << 20, (1 << 20) + 1,
+                               5 << 20};
 
 START_TEST(content_comes_back_and_is_appended)
 {
@@ -21,7 +22,8 @@ START_TEST(content_comes_back_and_is_appended)
     buf_append_str(&frame, "head"); /* both directions append */
     zframe_compress(buf_bytes(&plain), _i % 2 == 0 ? 1 : 9, &frame);
     buf_append_str(&out, "x");
-    ck_assert_ok(zframe_decompress(bytes_of(frame.data + 4, frame.len - 4), sizes[_i], &out, "t", &err));
+    ck_assert_ok(
+        zframe_decompress(bytes_of(frame.data + 4, frame.len - 4), sizes[_i], &out, "t", &err));
     ck_assert_uint_eq(out.len, 1 + plain.len);
     ck_assert_bytes_eq(bytes_of(out.data + 1, out.len - 1), buf_bytes(&plain));
     buf_release(&plain);
@@ -41,8 +43,9 @@ START_TEST(a_bomb_meets_the_limit_before_memory_is_taken)
     plain.len = 64 << 20;
     zframe_compress(buf_bytes(&plain), 3, &frame);
     ck_assert_uint_lt(frame.len, 10000);
-    ck_assert_rc_msg(zframe_decompress(buf_bytes(&frame), (64 << 20) - 1, &out, "chk-7/_metadata", &err),
-                     RC_LIMIT, "chk-7/_metadata: the zstd frame holds 67108864 bytes, the limit is 67108863");
+    ck_assert_rc_msg(
+        zframe_decompress(buf_bytes(&frame), (64 << 20) - 1, &out, "chk-7/_metadata", &err),
+        RC_LIMIT, "chk-7/_metadata: the zstd frame holds 67108864 bytes, the limit is 67108863");
     ck_assert_uint_eq(out.cap, 0);
     buf_release(&plain);
     buf_release(&frame);
@@ -116,7 +119,8 @@ START_TEST(every_cut_is_corrupt)
 }
 END_TEST
 
-/* The checksum is 32 bits: any single flipped bit shows, but for a few bits of the header that zstd does not use. */
+/* The checksum is 32 bits: any single flipped bit shows, but for a few bits of the header that zstd
+ * does not use. */
 START_TEST(every_flipped_bit_is_found_or_harmless)
 {
     struct buf plain = {0}, frame = {0}, out = {0};
@@ -163,15 +167,16 @@ START_TEST(nothing_but_one_plain_frame_is_taken)
                      "bytes follow the zstd frame");
     ck_assert_rc_msg(zframe_decompress(bytes_of(skippable, sizeof skippable), 100, &out, "t", &err),
                      RC_CORRUPT, "no zstd frame");
-    ck_assert_rc_msg(zframe_decompress(bytes_of_str("no frame here"), 100, &out, "t", &err), RC_CORRUPT,
-                     "no zstd frame");
+    ck_assert_rc_msg(zframe_decompress(bytes_of_str("no frame here"), 100, &out, "t", &err),
+                     RC_CORRUPT, "no zstd frame");
     ck_assert_uint_eq(out.len, 0);
     buf_release(&frame);
     buf_release(&out);
 }
 END_TEST
 
-TEST_MAIN("zframe", tcase_add_loop_test(tc, content_comes_back_and_is_appended, 0, ARRAY_LEN(sizes));
+TEST_MAIN("zframe",
+          tcase_add_loop_test(tc, content_comes_back_and_is_appended, 0, ARRAY_LEN(sizes));
           tcase_add_test(tc, a_bomb_meets_the_limit_before_memory_is_taken);
           tcase_add_test(tc, a_frame_without_its_size_is_read_up_to_the_limit);
           tcase_add_test(tc, every_cut_is_corrupt);
