@@ -434,6 +434,8 @@ static void store(struct coordinator *c, uint64_t id, bool notify)
     size_t count = completed_add(c->completed, (struct completed_checkpoint){.id = id, .owned = true}, removed);
     uint64_t subsumed = 0;
 
+    if (c->suspending)
+        return; /* nothing is committed and nothing deleted from here on */
     if (notify)
         act(c, ACTION_NOTIFY_COMPLETE, id);
     for (size_t i = 0; i < count; i++)
