@@ -36,8 +36,8 @@ void cond_wait(struct cond *c, struct mutex *m) REQUIRES(*m);
 bool cond_wait_ns(struct cond *c, struct mutex *m, int64_t duration_ns) REQUIRES(*m);
 
 struct thread;
-/* name: at most 15 bytes, seen in top and gdb. Signals are blocked in it (faults apart): they go to the main
- * thread. */
+/* name: at most 15 bytes, seen in top and gdb. Signals are blocked in it (faults apart): they go to
+ * the main thread. */
 struct thread *thread_start(const char *name, void (*run)(void *arg), void *arg);
 void thread_join(struct thread *t); /* and frees */
 
