@@ -333,9 +333,12 @@ END_TEST
  *
  * A file system between storage and disk stops the cleaner inside its unlink of x and lets another thread publish x for
  * n+1 meanwhile. With the reservation that thread waits for the deletion and links x anew; the grace time runs out and
- * the unlink goes on. Verified to fail without it: in attempt.c, publish_reserved() with the call of reserve() and of
- * shared_registry_published() taken out (transfer_file alone) gives "x is gone" here, and the second test below fails
- * as well. */
+ * the unlink goes on.
+ *
+ * Verified to fail without it, by changing publish_reserved() in attempt.c: with reserve() called after transfer_file()
+ * this test says "x is gone, and checkpoint 2 names it"; with reserve() and shared_registry_published() taken out
+ * altogether nothing is ever deleted, and this test and the next fail for that.
+ */
 
 struct hook_fs {
     struct fs fs; /* first */
