@@ -3,59 +3,18 @@
 
 #include "base/arena.h"
 #include "base/thread.h"
+#include "tests/lib/sim_image_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-struct inode;
-
-struct entry {
-    char *name;
-    struct inode *node;
-};
-
-/* The names of one directory in one image. Directories of tests are small: a plain array. */
-struct names {
-    struct entry *items;
-    size_t count, cap;
-};
-
-struct inode {
-    uint64_t number;
-    bool is_dir, marked;
-    struct names written, durable; /* directory */
-    struct buf content, synced;    /* file: written and durable image */
-    size_t same_len; /* so many first bytes are the same in both, and were never cut meanwhile */
-    uint64_t links, opens; /* names in the written image; open files of this boot */
-    struct fs_file *locker;
-    int64_t mtime, ctime;
-};
-
-/* `name` in `dir` becomes `node` (NULL: goes away). */
-struct change {
-    struct inode *dir;
-    char *name;
-    struct inode *node;
-};
-
-/* A change of names that is written but not durable; a rename has two parts, the new name last. */
-struct name_op {
-    struct change part[2];
-    size_t part_count;
-    bool keep;
-};
-
 struct sim_fs {
     struct fs fs; /* first */
     struct clock *clock;
     struct mutex mutex; /* guards what follows */
-    struct inode *root;
-    struct inode **inodes;
-    size_t inode_count, inode_cap, sweep_at;
-    struct name_op *pending;
-    size_t pending_count, pending_cap;
-    uint64_t next_inode, op_count, crash_at, boot, capacity;
+    struct sim_image image;
+    uint64_t op_count, crash_at, boot, capacity;
     bool down, hard_links, reflinks;
 };
 
@@ -78,275 +37,22 @@ static struct sim_file *file_of(struct fs_file *f)
     return (struct sim_file *)f;
 }
 
-/* ---- names ---------------------------------------------------------------------------------- */
-
-static struct inode *names_get(const struct names *n, const char *name)
-{
-    for (size_t i = 0; i < n->count; i++)
-        if (strcmp(n->items[i].name, name) == 0)
-            return n->items[i].node;
-    return NULL;
-}
-
-static void names_set(struct names *n, const char *name, struct inode *node)
-{
-    size_t i = 0;
-
-    while (i < n->count && strcmp(n->items[i].name, name) != 0)
-        i++;
-    if (i < n->count && node != NULL) {
-        n->items[i].node = node;
-    } else if (i < n->count) {
-        mem_free(n->items[i].name);
-        n->items[i] = n->items[--n->count];
-    } else if (node != NULL) {
-        if (n->count == n->cap) {
-            n->cap = n->cap == 0 ? 8 : n->cap * 2;
-            n->items = mem_realloc(n->items, n->cap * sizeof *n->items);
-        }
-        n->items[n->count++] = (struct entry){mem_strdup(name), node};
-    }
-}
-
-static void names_release(struct names *n)
-{
-    for (size_t i = 0; i < n->count; i++)
-        mem_free(n->items[i].name);
-    mem_free(n->items);
-    *n = (struct names){0};
-}
-
-static void names_copy(struct names *to, const struct names *from)
-{
-    names_release(to);
-    for (size_t i = 0; i < from->count; i++)
-        names_set(to, from->items[i].name, from->items[i].node);
-}
-
-/* ---- inodes --------------------------------------------------------------------------------- */
-
-static int64_t now(const struct sim_fs *s)
-{
-    return s->clock == NULL ? (int64_t)s->op_count : clock_wall_ms(s->clock);
-}
-
-static void inode_free(struct inode *node)
-{
-    names_release(&node->written);
-    names_release(&node->durable);
-    buf_release(&node->content);
-    buf_release(&node->synced);
-    mem_free(node);
-}
-
-static void mark(struct inode *node)
-{
-    if (node == NULL || node->marked)
-        return;
-    node->marked = true;
-    for (size_t i = 0; i < node->written.count; i++)
-        mark(node->written.items[i].node);
-    for (size_t i = 0; i < node->durable.count; i++)
-        mark(node->durable.items[i].node);
-}
-
-/* Free what no name of either image, no pending change and no open file leads to. */
-static void sweep(struct sim_fs *s)
-{
-    size_t kept = 0;
-
-    mark(s->root);
-    for (size_t i = 0; i < s->pending_count; i++)
-        for (size_t p = 0; p < s->pending[i].part_count; p++) {
-            mark(s->pending[i].part[p].dir);
-            mark(s->pending[i].part[p].node);
-        }
-    for (size_t i = 0; i < s->inode_count; i++)
-        if (s->inodes[i]->opens > 0)
-            mark(s->inodes[i]);
-    for (size_t i = 0; i < s->inode_count; i++) {
-        if (s->inodes[i]->marked)
-            s->inodes[kept++] = s->inodes[i];
-        else
-            inode_free(s->inodes[i]);
-    }
-    s->inode_count = kept;
-    for (size_t i = 0; i < kept; i++)
-        s->inodes[i]->marked = false;
-    s->sweep_at = 2 * kept + 64;
-}
-
-static struct inode *inode_new(struct sim_fs *s, bool is_dir)
-{
-    struct inode *node = mem_calloc(1, sizeof *node);
-
-    if (s->inode_count >= s->sweep_at)
-        sweep(s);
-    if (s->inode_count == s->inode_cap) {
-        s->inode_cap = s->inode_cap == 0 ? 64 : s->inode_cap * 2;
-        s->inodes = mem_realloc(s->inodes, s->inode_cap * sizeof *s->inodes);
-    }
-    s->inodes[s->inode_count++] = node;
-    node->number = ++s->next_inode;
-    node->is_dir = is_dir;
-    node->mtime = node->ctime = now(s);
-    return node;
-}
-
-static void truncate_to(struct sim_fs *s, struct inode *node, size_t len)
-{
-    node->content.len = len;
-    if (node->same_len > len)
-        node->same_len = len;
-    node->mtime = node->ctime = now(s);
-}
-
-/* Make `to` like `from`, whose first same_len bytes it has. */
-static void follow(struct buf *to, const struct buf *from, size_t same_len)
-{
-    to->len = same_len;
-    if (from->len > same_len)
-        buf_append(to, from->data + same_len, from->len - same_len);
-}
-
-static void make_durable(struct inode *node)
-{
-    follow(&node->synced, &node->content, node->same_len);
-    node->same_len = node->content.len;
-}
-
-/* ---- changes of names ----------------------------------------------------------------------- */
-
-static void op_release(struct name_op *op)
-{
-    for (size_t p = 0; p < op->part_count; p++)
-        mem_free(op->part[p].name);
-}
-
-static struct name_op *op_new(struct sim_fs *s)
-{
-    if (s->pending_count == s->pending_cap) {
-        s->pending_cap = s->pending_cap == 0 ? 32 : s->pending_cap * 2;
-        s->pending = mem_realloc(s->pending, s->pending_cap * sizeof *s->pending);
-    }
-    s->pending[s->pending_count] = (struct name_op){0};
-    return &s->pending[s->pending_count++];
-}
-
-/* Change the written image, and note it as not durable. */
-static void op_add(struct sim_fs *s, struct name_op *op, struct inode *dir, const char *name,
-                   struct inode *node)
-{
-    struct inode *old = names_get(&dir->written, name);
-
-    op->part[op->part_count++] = (struct change){dir, mem_strdup(name), node};
-    names_set(&dir->written, name, node);
-    if (node != NULL) {
-        node->links++;
-        node->ctime = now(s);
-    }
-    if (old != NULL) {
-        old->links--;
-        old->ctime = now(s);
-    }
-    dir->mtime = dir->ctime = now(s);
-}
-
-static bool share_a_name(const struct name_op *a, const struct name_op *b)
-{
-    for (size_t p = 0; p < a->part_count; p++)
-        for (size_t q = 0; q < b->part_count; q++)
-            if (a->part[p].dir == b->part[q].dir && strcmp(a->part[p].name, b->part[q].name) == 0)
-                return true;
-    return false;
-}
-
-/* Carry the ops marked `keep`, and every earlier one of the same names, into the durable image; the
- * rest stays pending. */
-static void keep_marked(struct sim_fs *s)
-{
-    size_t left = 0;
-
-    for (size_t i = s->pending_count; i-- > 0;)
-        for (size_t later = i + 1; later < s->pending_count && !s->pending[i].keep; later++)
-            s->pending[i].keep =
-                s->pending[later].keep && share_a_name(&s->pending[i], &s->pending[later]);
-    for (size_t i = 0; i < s->pending_count; i++) {
-        struct name_op *op = &s->pending[i];
-
-        if (!op->keep) {
-            s->pending[left++] = *op;
-            continue;
-        }
-        for (size_t p = 0; p < op->part_count; p++)
-            names_set(&op->part[p].dir->durable, op->part[p].name, op->part[p].node);
-        op_release(op);
-    }
-    s->pending_count = left;
-}
-
 /* ---- reboot --------------------------------------------------------------------------------- */
 
-static void reboot(struct sim_fs *s)
+static void boot_locked(struct sim_fs *s)
 {
-    for (size_t i = 0; i < s->inode_count; i++) {
-        s->inodes[i]->opens = 0;
-        s->inodes[i]->locker = NULL;
-    }
     s->boot++;
     s->down = false;
     s->crash_at = UINT64_MAX;
-    sweep(s);
-}
-
-enum survival { KEEP_NOTHING, KEEP_ALL, KEEP_SOME };
-
-/* What of a file's content the disk had when the power went. */
-static void crash_content(struct inode *node, enum survival how, struct rng *rng)
-{
-    size_t added = node->content.len - node->same_len, cut, at, len;
-
-    if (how == KEEP_NOTHING || (how == KEEP_SOME && rng_below(rng, 3) == 0)) {
-        follow(&node->content, &node->synced, node->same_len);
-    } else if (how == KEEP_SOME && added > 0 && rng_below(rng, 2) == 0) {
-        cut = node->same_len + (size_t)rng_below(rng, added + 1);
-        at = node->same_len + (size_t)rng_below(rng, added);
-        len = (size_t)rng_below(rng, added + 1);
-        if (rng_below(rng, 3) == 0) /* the length got there, a stretch of the data did not */
-            memset(node->content.data + at, 0,
-                   len < node->content.len - at ? len : node->content.len - at);
-        else
-            node->content.len = cut;
-    }
-    make_durable(node);
 }
 
 void sim_fs_crash(struct fs *fs, struct rng *rng)
 {
     struct sim_fs *s = sim_of(fs);
-    uint64_t draw = rng_below(rng, 8);
-    enum survival how = draw < 2 ? KEEP_NOTHING : draw < 3 ? KEEP_ALL : KEEP_SOME;
 
     mutex_lock(&s->mutex);
-    for (size_t i = 0; i < s->pending_count; i++)
-        s->pending[i].keep = how == KEEP_ALL || (how == KEEP_SOME && rng_below(rng, 2) == 0);
-    keep_marked(s);
-    for (size_t i = 0; i < s->pending_count; i++)
-        op_release(&s->pending[i]);
-    s->pending_count = 0;
-    for (size_t i = 0; i < s->inode_count; i++) {
-        struct inode *node = s->inodes[i];
-
-        node->links = 0;
-        if (node->is_dir)
-            names_copy(&node->written, &node->durable);
-        else
-            crash_content(node, how, rng);
-    }
-    for (size_t i = 0; i < s->inode_count; i++)
-        for (size_t n = 0; n < s->inodes[i]->written.count; n++)
-            s->inodes[i]->written.items[n].node->links++;
-    reboot(s);
+    sim_image_crash(&s->image, rng);
+    boot_locked(s);
     mutex_unlock(&s->mutex);
 }
 
@@ -355,7 +61,8 @@ void sim_fs_restart(struct fs *fs)
     struct sim_fs *s = sim_of(fs);
 
     mutex_lock(&s->mutex);
-    reboot(s);
+    sim_image_restart(&s->image);
+    boot_locked(s);
     mutex_unlock(&s->mutex);
 }
 
@@ -375,7 +82,7 @@ static int find(const struct sim_fs *s, const char *path, bool durable, struct p
     char rooted[FS_PATH_MAX + 1], full[FS_PATH_MAX];
     const char *at = full;
 
-    *out = (struct place){.node = s->root};
+    *out = (struct place){.node = s->image.root};
     snprintf(rooted, sizeof rooted, "%s%s", path[0] == '/' ? "" : "/", path);
     if (path_absolute(full, sizeof full, rooted, NULL) != RC_OK)
         return ENAMETOOLONG;
@@ -391,7 +98,7 @@ static int find(const struct sim_fs *s, const char *path, bool durable, struct p
         out->dir = out->node;
         memcpy(out->name, at, len);
         out->name[len] = '\0';
-        out->node = names_get(durable ? &out->dir->durable : &out->dir->written, out->name);
+        out->node = sim_names_get(durable ? &out->dir->durable : &out->dir->written, out->name);
         at += len;
     }
     return 0;
@@ -419,6 +126,7 @@ static enum rc gate(struct sim_fs *s, bool counted, const char *operation, const
         return err_os(err, EIO, "%s %s: simulated power loss at operation %llu", operation, path,
                       (unsigned long long)s->crash_at);
     s->op_count += counted;
+    s->image.now = s->clock == NULL ? (int64_t)s->op_count : clock_wall_ms(s->clock);
     return RC_OK;
 }
 
@@ -463,8 +171,8 @@ static enum rc create_locked(struct sim_fs *s, const char *path, struct fs_file 
 
     if (failed != 0 || at.node != NULL)
         return err_os(err, failed != 0 ? failed : EEXIST, "create %s", path);
-    node = inode_new(s, false);
-    op_add(s, op_new(s), at.dir, at.name, node);
+    node = sim_image_inode(&s->image, false);
+    sim_image_name(&s->image, at.dir, at.name, node);
     *out = open_node(s, path, node);
     return RC_OK;
 }
@@ -509,7 +217,7 @@ static enum rc open_append_locked(struct sim_fs *s, const char *path, uint64_t l
         return err_set(err, RC_CORRUPT, "open %s for appending at %llu: it has only %zu bytes",
                        path, (unsigned long long)length, at.node->content.len);
     if (at.node->content.len > length)
-        truncate_to(s, at.node, (size_t)length);
+        sim_image_truncate(&s->image, at.node, (size_t)length);
     *out = open_node(s, path, at.node);
     return RC_OK;
 }
@@ -552,9 +260,9 @@ static uint64_t used_bytes(const struct sim_fs *s)
 {
     uint64_t sum = 0;
 
-    for (size_t i = 0; i < s->inode_count; i++)
-        if (s->inodes[i]->links > 0 || s->inodes[i]->opens > 0)
-            sum += s->inodes[i]->content.len;
+    for (size_t i = 0; i < s->image.inode_count; i++)
+        if (s->image.inodes[i]->links > 0 || s->image.inodes[i]->opens > 0)
+            sum += s->image.inodes[i]->content.len;
     return sum;
 }
 
@@ -573,7 +281,7 @@ static enum rc append_locked(struct sim_fs *s, struct fs_file *f, struct bytes d
     if (fits > room)
         fits = (size_t)room;
     buf_append(&node->content, data.data, fits);
-    node->mtime = node->ctime = now(s);
+    node->mtime = node->ctime = s->image.now;
     if (fits < data.len)
         return err_os(err, ENOSPC, "write %zu bytes to %s", data.len - fits, f->path);
     return RC_OK;
@@ -599,7 +307,7 @@ static enum rc sim_append(struct fs_file *f, struct bytes data, struct err *err)
 
 static enum rc sync_locked(struct fs_file *f)
 {
-    make_durable(file_of(f)->node);
+    sim_image_sync(file_of(f)->node);
     return RC_OK;
 }
 
@@ -662,8 +370,8 @@ static enum rc lock_locked(struct sim_fs *s, const char *path, struct fs_file **
     if (failed != 0)
         return err_os(err, failed, "lock %s", path);
     if (at.node == NULL) {
-        at.node = inode_new(s, false);
-        op_add(s, op_new(s), at.dir, at.name, at.node);
+        at.node = sim_image_inode(&s->image, false);
+        sim_image_name(&s->image, at.dir, at.name, at.node);
     }
     if (at.node->locker != NULL)
         return err_set(err, RC_STATE, "lock %s: another process holds it", path);
@@ -710,7 +418,6 @@ static enum rc rename_locked(struct sim_fs *s, const char *from_path, const char
                              struct err *err)
 {
     struct place from, to;
-    struct name_op *op;
     int failed = find_there(s, from_path, &from);
 
     if (failed == 0)
@@ -721,9 +428,7 @@ static enum rc rename_locked(struct sim_fs *s, const char *from_path, const char
         return err_os(err, failed, "rename %s to %s", from_path, to_path);
     if (from.node == to.node)
         return RC_OK; /* two names of one file stay two: POSIX */
-    op = op_new(s);
-    op_add(s, op, from.dir, from.name, NULL);
-    op_add(s, op, to.dir, to.name, from.node);
+    sim_image_move(&s->image, from.dir, from.name, to.dir, to.name, from.node);
     return RC_OK;
 }
 
@@ -757,7 +462,7 @@ static enum rc link_locked(struct sim_fs *s, const char *from_path, const char *
         return err_os(err, failed, "link %s to %s", from_path, to_path);
     if (!s->hard_links || from.node->is_dir)
         return refuse(err, "link", from_path, to_path);
-    op_add(s, op_new(s), to.dir, to.name, from.node);
+    sim_image_name(&s->image, to.dir, to.name, from.node);
     return RC_OK;
 }
 
@@ -783,10 +488,10 @@ static enum rc reflink_locked(struct sim_fs *s, const char *from_path, const cha
         return err_os(err, failed, "reflink %s to %s", from_path, to_path);
     if (!s->reflinks || from.node->is_dir)
         return refuse(err, "reflink", from_path, to_path);
-    node = inode_new(s, false);
+    node = sim_image_inode(&s->image, false);
     buf_append(&node->content, from.node->content.data, from.node->content.len);
-    make_durable(node);
-    op_add(s, op_new(s), to.dir, to.name, node);
+    sim_image_sync(node);
+    sim_image_name(&s->image, to.dir, to.name, node);
     return RC_OK;
 }
 
@@ -811,7 +516,7 @@ static enum rc remove_locked(struct sim_fs *s, const char *path, bool dir, const
         failed = ENOTEMPTY;
     if (failed != 0)
         return err_os(err, failed, "%s %s", operation, path);
-    op_add(s, op_new(s), at.dir, at.name, NULL);
+    sim_image_name(&s->image, at.dir, at.name, NULL);
     return RC_OK;
 }
 
@@ -838,7 +543,7 @@ static enum rc mkdir_locked(struct sim_fs *s, const char *path, struct err *err)
 
     if (failed != 0 || at.node != NULL)
         return err_os(err, failed != 0 ? failed : EEXIST, "make directory %s", path);
-    op_add(s, op_new(s), at.dir, at.name, inode_new(s, true));
+    sim_image_name(&s->image, at.dir, at.name, sim_image_inode(&s->image, true));
     return RC_OK;
 }
 
@@ -922,12 +627,7 @@ static enum rc sync_dir_locked(struct sim_fs *s, const char *path, struct err *e
         failed = ENOTDIR;
     if (failed != 0)
         return err_os(err, failed, "open directory %s", path);
-    for (size_t i = 0; i < s->pending_count; i++) {
-        struct name_op *op = &s->pending[i];
-
-        op->keep = op->part[op->part_count - 1].dir == at.node;
-    }
-    keep_marked(s);
+    sim_image_sync_dir(&s->image, at.node);
     return RC_OK;
 }
 
@@ -970,9 +670,8 @@ struct fs *sim_fs_new(struct clock *clock)
     s->clock = clock;
     s->crash_at = s->capacity = UINT64_MAX;
     s->hard_links = true;
-    s->sweep_at = 64;
     mutex_init(&s->mutex);
-    s->root = inode_new(s, true);
+    sim_image_init(&s->image);
     return &s->fs;
 }
 
@@ -983,12 +682,7 @@ void sim_fs_free(struct fs *fs)
     if (fs == NULL)
         return;
     s = sim_of(fs);
-    for (size_t i = 0; i < s->pending_count; i++)
-        op_release(&s->pending[i]);
-    for (size_t i = 0; i < s->inode_count; i++)
-        inode_free(s->inodes[i]);
-    mem_free(s->pending);
-    mem_free(s->inodes);
+    sim_image_release(&s->image);
     mutex_release(&s->mutex);
     mem_free(s);
 }
@@ -1076,7 +770,7 @@ static void dump_below(const struct inode *dir, bool durable, const char *path, 
     const struct names *names = durable ? &dir->durable : &dir->written;
     struct names sorted = {0};
 
-    names_copy(&sorted, names);
+    sim_names_copy(&sorted, names);
     if (sorted.count > 0)
         qsort(sorted.items, sorted.count, sizeof *sorted.items, by_name);
     for (size_t i = 0; i < sorted.count; i++) {
@@ -1093,7 +787,7 @@ static void dump_below(const struct inode *dir, bool durable, const char *path, 
         }
         buf_release(&below);
     }
-    names_release(&sorted);
+    sim_names_release(&sorted);
 }
 
 void sim_fs_dump(const struct fs *fs, struct buf *out)
@@ -1101,7 +795,7 @@ void sim_fs_dump(const struct fs *fs, struct buf *out)
     struct sim_fs *s = sim_of(fs);
 
     mutex_lock(&s->mutex);
-    dump_below(s->root, false, "", out);
-    dump_below(s->root, true, "", out);
+    dump_below(s->image.root, false, "", out);
+    dump_below(s->image.root, true, "", out);
     mutex_unlock(&s->mutex);
 }
