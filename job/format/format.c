@@ -8,7 +8,7 @@
 
 const struct format *format_find(const char *name)
 {
-    static const struct format *const formats[] = {&csv_format};
+    static const struct format *const formats[] = {&csv_format, &json_format};
 
     for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
         if (strcmp(formats[i]->name, name) == 0)
