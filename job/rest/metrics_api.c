@@ -69,7 +69,7 @@ static int64_t last_full_size(const struct job_view *v, const struct checkpoint_
     (void)v;
     return c->latest_completed != NULL ? (int64_t)c->latest_completed->state_bytes : -1;
 }
-static int64_t completed_count(const struct job_view *v, const struct checkpoint_stats *c)
+static int64_t checkpoints_completed(const struct job_view *v, const struct checkpoint_stats *c)
 {
     (void)v;
     return (int64_t)c->completed_count;
@@ -157,7 +157,7 @@ static const struct {
     {"lastCheckpointDuration", last_duration},
     {"lastCheckpointSize", last_size},
     {"lastCheckpointFullSize", last_full_size},
-    {"numberOfCompletedCheckpoints", completed_count},
+    {"numberOfCompletedCheckpoints", checkpoints_completed},
     {"numberOfFailedCheckpoints", failed_count},
     {"numberOfInProgressCheckpoints", in_progress_count},
     {"totalNumberOfCheckpoints", total_count},
