@@ -96,6 +96,8 @@ void keyed_notify_complete(struct keyed_backend *b, uint64_t checkpoint_id);
 void keyed_notify_aborted(struct keyed_backend *b, uint64_t checkpoint_id);
 
 void keyed_stats(struct keyed_backend *b, struct keyed_stats *out);
+/* "9.10.0": the RocksDB that is linked. */
+const char *keyed_backend_rocksdb_version(void);
 
 /* What an implementation provides; callers use the functions above. */
 struct keyed_backend_ops {

@@ -117,7 +117,8 @@ static enum rc open_link(struct task *t, uint32_t index, struct err *err)
     struct chain_link *l = &t->chain[index];
     const struct operator_spec *spec = &t->vertex->operators[index];
     const struct task_config *c = &t->config;
-    const struct subtask_state *from = c->restore.states == NULL ? NULL : &c->restore.states[index];
+    const struct task_operator_restore *restore = c->restore.operators == NULL ? NULL : &c->restore.operators[index];
+    const struct subtask_state *from = restore == NULL || !restore->restored ? NULL : &restore->state;
 
     l->output = (struct output){link_batch, link_watermark, link_idle};
     l->task = t;
@@ -138,8 +139,8 @@ static enum rc open_link(struct task *t, uint32_t index, struct err *err)
         .subtask_index = c->subtask_index,
         .parallelism = t->vertex->parallelism,
         .key_group_count = c->key_group_count,
-        .restored = c->restore.restored,
-        .restored_checkpoint_id = c->restore.checkpoint_id,
+        .restored = from != NULL,
+        .restored_checkpoint_id = from == NULL ? 0 : c->restore.checkpoint_id,
         .earlier_run_dead = c->restore.earlier_run_dead,
         .keyed = l->keyed,
         .state = l->state,

@@ -8,7 +8,8 @@
 
 struct dispatcher;
 struct dispatcher *dispatcher_new(const struct env *env);
-void dispatcher_free(struct dispatcher *d); /* cancels what runs, waits, frees the jobs */
+void dispatcher_free(struct dispatcher *d); /* cancels what runs, waits, frees the jobs; nobody may use one any more */
+/* *out is held like one of dispatcher_find. */
 MUST_USE enum rc dispatcher_submit(struct dispatcher *d, const struct config *config,
                                    struct graph *graph_take, const struct job_restore *restore,
                                    struct job **out, struct err *err);

@@ -62,6 +62,18 @@ static struct task_message *take_messages(struct task *t)
     return first;
 }
 
+void task_discard_mail(struct task *t)
+{
+    struct task_message *m, *next;
+
+    for (m = take_messages(t); m != NULL; m = next) {
+        next = m->next;
+        if (m->kind == TASK_TRIGGER)
+            m->release(m->target);
+        mem_free(m);
+    }
+}
+
 void task_cancel(struct task *t)
 {
     atomic_store(&t->cancelled, true);
@@ -103,6 +115,7 @@ static void fail(struct task *t, const struct err *err)
     struct task_event *ev = task_event_new(t, TASK_EVENT_FAILED);
 
     ev->err = *err;
+    ev->opening = t->phase == PHASE_NEW;
     err_wrap(&ev->err, err->rc, "%s", t->name);
     task_send(t, ev);
     begin_close(t, TASK_FAILED);
@@ -333,15 +346,9 @@ static enum rc run_once(struct task *t, int64_t now, enum step_result *result, i
 
 static enum step_result close_step(struct task *t)
 {
-    struct task_message *m, *next;
     struct task_event *ev;
 
-    for (m = take_messages(t); m != NULL; m = next) { /* nobody will look at them */
-        next = m->next;
-        if (m->kind == TASK_TRIGGER)
-            m->release(m->target);
-        mem_free(m);
-    }
+    task_discard_mail(t); /* nobody will look at it */
     if (t->async_count > 0) {
         task_collect_async(t);
         if (t->async_count > 0)
@@ -439,20 +446,14 @@ struct task *task_new(const struct task_config *config)
 
 void task_free(struct task *t)
 {
-    struct task_message *m, *next;
-
     if (t == NULL)
         return;
     ASSERT(t->phase == PHASE_NEW || t->phase == PHASE_ENDED);
-    for (m = t->first_message; m != NULL; m = next) { /* posted after its end */
-        next = m->next;
-        if (m->kind == TASK_TRIGGER)
-            m->release(m->target);
-        mem_free(m);
-    }
+    task_discard_mail(t);
     emitter_free(t->emitter);
     input_gate_free(t->gate);
     mutex_release(&t->mutex);
+    mem_free(t->config.restore.operators);
     mem_free(t->chain);
     mem_free(t->name);
     mem_free(t);

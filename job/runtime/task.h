@@ -55,6 +55,7 @@ struct task_event {
     uint64_t checkpoint_id;
     enum task_state state;
     bool async;        /* DECLINED: the asynchronous part */
+    bool opening;      /* FAILED: while it was opened and restored */
     bool data_ended;   /* ACK: the snapshot was taken after the end of the data */
     struct err err;
     struct arena *arena; /* ACK: owns states */
@@ -68,11 +69,14 @@ void task_event_free(struct task_event *ev);
 /* ---- the task --------------------------------------------------------------------------------- */
 
 /* What an operator's subtask starts from. */
+struct task_operator_restore {
+    bool restored; /* the operator was in the snapshot; else it starts empty */
+    struct subtask_state state; /* what it names is borrowed until RUNNING or ENDED */
+};
 struct task_restore {
-    bool restored;           /* a checkpoint is restored (also for an operator that was not in it) */
     uint64_t checkpoint_id;
     bool earlier_run_dead;
-    const struct subtask_state *states; /* by operator of the chain; borrowed until RUNNING or ENDED; NULL: none */
+    struct task_operator_restore *operators; /* of the chain; taken: freed with mem_free; NULL: a fresh start */
 };
 struct task_config {
     const struct env *env;
@@ -95,6 +99,8 @@ struct task; /* opaque; its first member is a struct runnable */
 struct task *task_new(const struct task_config *config);
 /* Only when it has ended, or was never stepped. */
 void task_free(struct task *t);
+/* It has ended and its thread is joined: drop what was posted after that. */
+void task_discard_mail(struct task *t);
 struct runnable *task_runnable(struct task *t);
 /* Any thread. Messages are taken in order. */
 void task_post(struct task *t, const struct task_message *m);

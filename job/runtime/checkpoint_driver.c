@@ -1,0 +1,720 @@
+/* checkpoint_driver.c - see checkpoint_driver.h
+ *
+ * feed() steps the coordinator and carries out its actions; what an action makes happen at once (a directory made, _metadata written) goes
+ * back in as an event, until there is nothing left. The coordinator is stepped under a mutex, so that its statistics can be read by any
+ * thread; actions are carried out without it. */
+#include "job/runtime/checkpoint_driver.h"
+
+#include "base/thread.h"
+#include "checkpoint/savepoint.h"
+
+#include <stdio.h>
+
+#define NOT_ADDRESSABLE "<checkpoint-not-externally-addressable>" /* Flink's word for a checkpoint in memory */
+
+/* An attempt between ACTION_BEGIN and its end. */
+struct attempt {
+    uint64_t id;
+    struct barrier barrier;
+    struct storage_attempt *storage;
+    struct task_event **acks; /* by task; NULL: none */
+    bool sent;                /* its triggers are out */
+    bool complete;            /* and kept only until the actions of that step are done */
+    struct attempt *next;     /* of aborted ones that wait for the cleaner */
+};
+struct vertex_place {
+    uint32_t first_task;
+};
+struct checkpoint_driver {
+    struct driver_config config;
+    uint32_t task_count;
+    struct vertex_place *places; /* by vertex */
+    struct mutex mutex;          /* the coordinator, while it is stepped or its statistics are read */
+    struct coordinator *coordinator GUARDED_BY(mutex);
+    struct coordinator_actions actions;
+    struct cleaner *cleaner;
+    struct attempt *attempt;     /* the one under way */
+    struct attempt *completed;   /* the newest completed checkpoint (not a savepoint), for its tree */
+    struct checkpoint_metadata *completed_tree;
+    struct arena *completed_arena;
+    struct attempt *dying GUARDED_BY(mutex); /* aborted, for the cleaner to take */
+    bool final_checkpoint;       /* the end of the data waits for one */
+    bool after_tasks_finish;
+    bool *task_at_end, *task_gone;
+    bool end_told;               /* the coordinator knows that all tasks are past their data */
+    bool down;                   /* tasks are being torn down */
+    bool replaced;               /* a checkpoint was completed here */
+    bool ending;
+    enum job_end end;
+};
+
+/* ---- feeding ---------------------------------------------------------------------------------- */
+
+static void perform(struct checkpoint_driver *d, const struct coordinator_action *a,
+                    struct coordinator_event *follow, bool *has_follow, struct arena *arena);
+static void leave_completed(struct checkpoint_driver *d);
+static void end_data(struct checkpoint_driver *d);
+
+static void feed(struct checkpoint_driver *d, struct coordinator_event first)
+{
+    struct coordinator_event queue[8];
+    size_t count = 0, at = 0;
+    struct arena *arena = arena_new(0); /* strings of events that follow */
+
+    queue[count++] = first;
+    while (at < count) {
+        struct coordinator_event *e = &queue[at++];
+
+        e->now_mono_ms = clock_mono_ns(d->config.env->clock) / NS_PER_MS;
+        e->now_wall_ms = clock_wall_ms(d->config.env->clock);
+        mutex_lock(&d->mutex);
+        coordinator_step(d->coordinator, e, &d->actions);
+        mutex_unlock(&d->mutex);
+        for (size_t i = 0; i < d->actions.count; i++) {
+            struct coordinator_event follow = {0};
+            bool has_follow = false;
+
+            perform(d, &d->actions.list[i], &follow, &has_follow, arena);
+            if (!has_follow)
+                continue;
+            if (at == count) /* all before are used up: start over */
+                at = count = 0;
+            ASSERT(count < ARRAY_LEN(queue));
+            queue[count++] = follow;
+        }
+        leave_completed(d);
+    }
+    arena_free(arena);
+    end_data(d);
+}
+
+static void feed_kind(struct checkpoint_driver *d, enum event_kind kind)
+{
+    feed(d, (struct coordinator_event){.kind = kind});
+}
+
+static void feed_task(struct checkpoint_driver *d, enum event_kind kind, uint32_t task)
+{
+    feed(d, (struct coordinator_event){.kind = kind, .task = task});
+}
+
+/* ---- attempts --------------------------------------------------------------------------------- */
+
+static void attempt_free(struct checkpoint_driver *d, struct attempt *a)
+{
+    if (a == NULL)
+        return;
+    for (uint32_t i = 0; i < d->task_count; i++)
+        task_event_free(a->acks[i]);
+    storage_attempt_free(a->storage);
+    mem_free(a->acks);
+    mem_free(a);
+}
+
+/* After the actions that speak of a completed attempt; a periodic one stays for its tree. */
+static void leave_completed(struct checkpoint_driver *d)
+{
+    struct attempt *a = d->attempt;
+
+    if (a == NULL || !a->complete)
+        return;
+    d->attempt = NULL;
+    if (a != d->completed)
+        attempt_free(d, a);
+}
+
+static void begin(struct checkpoint_driver *d, const struct coordinator_action *act, struct coordinator_event *follow,
+                  struct arena *arena)
+{
+    struct attempt *a = mem_calloc(1, sizeof *a);
+    struct err err = {0};
+    enum rc rc;
+
+    leave_completed(d);
+    ASSERT(d->attempt == NULL);
+    a->id = act->checkpoint_id;
+    a->barrier = act->barrier;
+    a->acks = mem_calloc(d->task_count, sizeof(struct task_event *));
+    follow->checkpoint_id = a->id;
+    rc = checkpoint_kind_is_savepoint(a->barrier.kind)
+             ? savepoint_begin(d->config.storage, a->id, act->target_dir, &a->storage, &err)
+             : storage_attempt_begin(d->config.storage, a->id, &a->storage, &err);
+    if (rc != RC_OK) {
+        attempt_free(d, a);
+        follow->kind = EVENT_BEGIN_FAILED;
+        follow->message = arena_strdup(arena, err.msg);
+        return;
+    }
+    d->attempt = a;
+    follow->kind = EVENT_BEGUN;
+}
+
+/* To every task, those behind first: a task has its target before a barrier can reach it in band. */
+static void trigger_all(struct checkpoint_driver *d, uint64_t checkpoint_id)
+{
+    struct attempt *a = d->attempt;
+
+    if (a == NULL || a->id != checkpoint_id || a->sent)
+        return;
+    a->sent = true;
+    for (uint32_t task = d->task_count; task-- > 0;) {
+        struct task_message m = {
+            .kind = TASK_TRIGGER,
+            .barrier = a->barrier,
+            .checkpoint_id = a->id,
+            .release = storage_target_release,
+        };
+
+        if (d->task_gone[task])
+            continue;
+        m.target = storage_attempt_target(a->storage, d->config.hooks.task_name(d->config.hooks.ctx, task));
+        d->config.hooks.post(d->config.hooks.ctx, task, &m);
+    }
+}
+
+static void post_all(struct checkpoint_driver *d, enum task_message_kind kind, uint64_t checkpoint_id)
+{
+    for (uint32_t task = 0; task < d->task_count; task++) {
+        struct task_message m = {.kind = kind, .checkpoint_id = checkpoint_id};
+
+        if (!d->task_gone[task])
+            d->config.hooks.post(d->config.hooks.ctx, task, &m);
+    }
+}
+
+/* ---- _metadata -------------------------------------------------------------------------------- */
+
+struct settings {
+    struct arena *arena;
+    struct metadata_pair *pairs;
+    size_t count, cap;
+};
+static void add_setting(void *ctx, const struct option *option, const char *value, enum config_layer source)
+{
+    struct settings *s = ctx;
+
+    (void)source;
+    if (s->count == s->cap) {
+        struct metadata_pair *more = ARENA_ARRAY(s->arena, s->cap * 2 + 16, struct metadata_pair);
+
+        if (s->count > 0)
+            memcpy(more, s->pairs, s->count * sizeof *more);
+        s->cap = s->cap * 2 + 16;
+        s->pairs = more;
+    }
+    s->pairs[s->count++] = (struct metadata_pair){arena_strdup(s->arena, option->key), arena_strdup(s->arena, value)};
+}
+
+static void build_operator(struct checkpoint_driver *d, const struct attempt *a, uint32_t vertex, uint32_t op,
+                           struct arena *arena, struct operator_meta *out)
+{
+    const struct graph_vertex *v = &d->config.graph->vertices[vertex];
+    const struct operator_spec *spec = &v->operators[op];
+
+    *out = (struct operator_meta){
+        .uid = spec->uid,
+        .name = spec->name,
+        .parallelism = v->parallelism,
+        .key_group_count = d->config.graph->key_group_count,
+        .finished = true,
+        .subtask_count = v->parallelism,
+        .subtasks = ARENA_ARRAY(arena, v->parallelism, struct subtask_state),
+    };
+    memcpy(out->id, spec->id, sizeof out->id);
+    for (uint32_t i = 0; i < v->parallelism; i++) {
+        const struct task_event *ack = a->acks[d->places[vertex].first_task + i];
+
+        if (ack != NULL) {
+            out->subtasks[i] = ack->states[op]; /* its strings live as long as the attempt */
+            out->finished = false;
+        } else {
+            out->subtasks[i] = (struct subtask_state){.subtask_index = i, .finished = true};
+        }
+    }
+}
+
+static struct checkpoint_metadata *build_tree(struct checkpoint_driver *d, const struct attempt *a, struct arena *arena)
+{
+    const struct graph *g = d->config.graph;
+    struct checkpoint_metadata *m = ARENA_NEW(arena, struct checkpoint_metadata);
+    struct settings settings = {.arena = arena};
+    size_t n = 0;
+
+    m->checkpoint_id = a->id;
+    m->kind = a->barrier.kind;
+    snprintf(m->job_id, sizeof m->job_id, "%s", d->config.job_id);
+    m->job_name = g->job_name;
+    m->trigger_wall_ms = a->barrier.trigger_wall_ms;
+    m->completed_wall_ms = clock_wall_ms(d->config.env->clock);
+    m->varve_version = VARVE_VERSION;
+    m->rocksdb_version = d->config.rocksdb_version;
+    m->sql = g->sql;
+    config_list(d->config.config, true, add_setting, &settings);
+    m->settings = settings.pairs;
+    m->setting_count = settings.count;
+    for (uint32_t v = 0; v < g->vertex_count; v++)
+        m->operator_count += g->vertices[v].operator_count;
+    m->operators = ARENA_ARRAY(arena, m->operator_count, struct operator_meta);
+    for (uint32_t v = 0; v < g->vertex_count; v++) {
+        for (uint32_t o = 0; o < g->vertices[v].operator_count; o++)
+            build_operator(d, a, v, o, arena, &m->operators[n++]);
+    }
+    return m;
+}
+
+static void finalize(struct checkpoint_driver *d, uint64_t checkpoint_id, struct coordinator_event *follow,
+                     struct arena *arena)
+{
+    struct attempt *a = d->attempt;
+    struct arena *tree_arena = arena_new(0);
+    struct checkpoint_metadata *m = build_tree(d, a, tree_arena);
+    struct err err = {0};
+    const char *dir;
+
+    ASSERT(a->id == checkpoint_id);
+    follow->checkpoint_id = checkpoint_id;
+    if (storage_attempt_complete(a->storage, m, &err) != RC_OK) {
+        arena_free(tree_arena);
+        follow->kind = EVENT_FINALIZE_FAILED;
+        follow->message = arena_strdup(arena, err.msg);
+        return;
+    }
+    dir = storage_attempt_dir(a->storage);
+    follow->kind = EVENT_FINALIZED;
+    follow->path = arena_strdup(arena, dir[0] == '\0' ? NOT_ADDRESSABLE : dir);
+    if (a->barrier.kind != CHECKPOINT_PERIODIC) {
+        arena_free(tree_arena);
+        return;
+    }
+    d->replaced = true;
+    attempt_free(d, d->completed); /* the tree names strings of its attempt's acks */
+    arena_free(d->completed_arena);
+    d->completed = a;
+    d->completed_tree = m;
+    d->completed_arena = tree_arena;
+}
+
+/* ---- the end ---------------------------------------------------------------------------------- */
+
+static bool all_at_end(const struct checkpoint_driver *d)
+{
+    for (uint32_t i = 0; i < d->task_count; i++) {
+        if (!d->task_at_end[i])
+            return false;
+    }
+    return true;
+}
+
+/* Each task's snapshot was taken past the end of its data: nothing more can come. */
+static bool acked_past_the_data(const struct checkpoint_driver *d, const struct attempt *a)
+{
+    for (uint32_t i = 0; i < d->task_count; i++) {
+        if (a->acks[i] == NULL || !a->acks[i]->data_ended)
+            return false;
+    }
+    return true;
+}
+
+static void notify_complete(struct checkpoint_driver *d, uint64_t checkpoint_id)
+{
+    const struct attempt *a = d->attempt;
+
+    post_all(d, TASK_COMPLETE, checkpoint_id);
+    if (a != NULL && a->id == checkpoint_id && a->barrier.kind == CHECKPOINT_PERIODIC && d->final_checkpoint &&
+        acked_past_the_data(d, a))
+        post_all(d, TASK_FINISH, 0);
+}
+
+/* All tasks are past their data and no attempt is under way (it might be the final one already, or a stop). With checkpoints the
+ * coordinator is told, and plans the final one; without, the tasks end. */
+static void end_data(struct checkpoint_driver *d)
+{
+    if (d->end_told || d->down || d->attempt != NULL || !all_at_end(d))
+        return;
+    d->end_told = true;
+    if (!d->final_checkpoint) {
+        post_all(d, TASK_FINISH, 0);
+        return;
+    }
+    for (uint32_t i = 0; i < d->task_count; i++)
+        feed_task(d, EVENT_TASK_END_OF_DATA, i);
+}
+
+/* ---- deletions, on the cleaner's thread ------------------------------------------------------- */
+
+static void log_trouble(struct checkpoint_driver *d, const char *what, uint64_t id, const struct err *err)
+{
+    log_line(d->config.env->log, LOG_WARN, "%s checkpoint_id=%llu job=%s: %s", what, (unsigned long long)id,
+             d->config.job_id, err->msg);
+}
+
+static void clean_attempt(void *ctx, uint64_t id)
+{
+    struct checkpoint_driver *d = ctx;
+    struct attempt **at, *a;
+    struct err err = {0};
+
+    mutex_lock(&d->mutex);
+    for (at = &d->dying; *at != NULL && (*at)->id != id; at = &(*at)->next)
+        ;
+    a = *at;
+    if (a != NULL)
+        *at = a->next;
+    mutex_unlock(&d->mutex);
+    if (a == NULL)
+        return;
+    if (storage_attempt_abort(a->storage, &err) != RC_OK)
+        log_trouble(d, "attempt not deleted", id, &err);
+    attempt_free(d, a);
+}
+
+static void clean_checkpoint(void *ctx, uint64_t id)
+{
+    struct checkpoint_driver *d = ctx;
+    struct err err = {0};
+
+    if (storage_checkpoint_discard(d->config.storage, id, &err) != RC_OK)
+        log_trouble(d, "checkpoint not deleted", id, &err);
+    d->config.hooks.discarded(d->config.hooks.ctx, id);
+}
+
+/* Restored without a claim: only what it uses here is given up. */
+static void forget_checkpoint(void *ctx, uint64_t id)
+{
+    struct checkpoint_driver *d = ctx;
+    struct err err = {0};
+
+    if (storage_checkpoint_discard(d->config.storage, id, &err) != RC_OK)
+        log_trouble(d, "checkpoint not forgotten", id, &err);
+}
+
+static void clean_shared(void *ctx, uint64_t id)
+{
+    struct checkpoint_driver *d = ctx;
+    struct err err = {0};
+
+    (void)id;
+    if (storage_clean(d->config.storage, NULL, &err) != RC_OK)
+        log_trouble(d, "shared files not deleted", 0, &err);
+}
+
+/* Targets of its tasks stop at the abort; so the attempt leaves at once, and only its deletion is the cleaner's. */
+static void discard_attempt(struct checkpoint_driver *d, uint64_t checkpoint_id)
+{
+    struct attempt *a = d->attempt;
+
+    if (a == NULL || a->id != checkpoint_id)
+        return; /* done before */
+    d->attempt = NULL;
+    mutex_lock(&d->mutex);
+    a->next = d->dying;
+    d->dying = a;
+    mutex_unlock(&d->mutex);
+    cleaner_submit(d->cleaner, clean_attempt, d, checkpoint_id);
+}
+
+/* ---- actions ---------------------------------------------------------------------------------- */
+
+static void log_complete(struct checkpoint_driver *d, const struct attempt *a)
+{
+    uint64_t full = 0, fresh = 0;
+
+    for (uint32_t i = 0; i < d->task_count; i++) {
+        if (a->acks[i] == NULL)
+            continue;
+        full += a->acks[i]->stats.state_bytes;
+        fresh += a->acks[i]->stats.checkpointed_bytes;
+    }
+    log_line(d->config.env->log, LOG_INFO, "%s completed id=%llu job=%s duration_ms=%lld new_bytes=%llu state_bytes=%llu",
+             checkpoint_kind_is_savepoint(a->barrier.kind) ? "savepoint" : "checkpoint", (unsigned long long)a->id,
+             d->config.job_id, (long long)(clock_wall_ms(d->config.env->clock) - a->barrier.trigger_wall_ms),
+             (unsigned long long)fresh, (unsigned long long)full);
+}
+
+/* Its statistics are out, older ones may go. Its acks are looked at once more by NOTIFY_COMPLETE, later in the same list. */
+static void adopt(struct checkpoint_driver *d, uint64_t checkpoint_id)
+{
+    ASSERT(d->attempt != NULL && d->attempt->id == checkpoint_id);
+    d->attempt->complete = true;
+    log_complete(d, d->attempt);
+}
+
+static void perform(struct checkpoint_driver *d, const struct coordinator_action *a,
+                    struct coordinator_event *follow, bool *has_follow, struct arena *arena)
+{
+    switch (a->kind) {
+    case ACTION_BEGIN:
+        begin(d, a, follow, arena);
+        *has_follow = true;
+        break;
+    case ACTION_TRIGGER:
+        trigger_all(d, a->checkpoint_id);
+        break;
+    case ACTION_FINALIZE:
+        finalize(d, a->checkpoint_id, follow, arena);
+        *has_follow = true;
+        break;
+    case ACTION_ADOPT:
+        adopt(d, a->checkpoint_id);
+        break;
+    case ACTION_NOTIFY_COMPLETE:
+        notify_complete(d, a->checkpoint_id);
+        break;
+    case ACTION_NOTIFY_ABORTED:
+        post_all(d, TASK_ABORTED, a->checkpoint_id);
+        break;
+    case ACTION_NOTIFY_SUBSUMED:
+        break; /* no operator holds anything by checkpoint that completion does not release */
+    case ACTION_DISCARD_ATTEMPT:
+        discard_attempt(d, a->checkpoint_id);
+        break;
+    case ACTION_DISCARD_CHECKPOINT:
+        if (a->completed.restored && d->ending && d->end != JOB_END_FINISHED && !d->replaced)
+            break; /* a claimed snapshot goes when its replacement is durable, and there is none */
+        cleaner_submit(d->cleaner, clean_checkpoint, d, a->checkpoint_id);
+        break;
+    case ACTION_FORGET_CHECKPOINT:
+        cleaner_submit(d->cleaner, forget_checkpoint, d, a->checkpoint_id);
+        break;
+    case ACTION_DELETE_SHARED:
+        cleaner_submit(d->cleaner, clean_shared, d, 0);
+        break;
+    case ACTION_FAIL_JOB:
+        d->config.hooks.fail_job(d->config.hooks.ctx, a->message);
+        break;
+    case ACTION_ANSWER:
+        d->config.hooks.answer(d->config.hooks.ctx, a->request_id, a->rc, a->checkpoint_id, a->path, a->message);
+        break;
+    case ACTION_SHUTDOWN_DONE:
+        break;
+    }
+}
+
+/* ---- events ----------------------------------------------------------------------------------- */
+
+void driver_start(struct checkpoint_driver *d)
+{
+    memset(d->task_at_end, 0, d->task_count * sizeof(bool));
+    memset(d->task_gone, 0, d->task_count * sizeof(bool));
+    d->end_told = d->down = false;
+    feed_kind(d, EVENT_START);
+}
+
+void driver_task_running(struct checkpoint_driver *d, uint32_t task) { feed_task(d, EVENT_TASK_RUNNING, task); }
+
+void driver_task_end_of_data(struct checkpoint_driver *d, uint32_t task)
+{
+    struct task_message finish = {.kind = TASK_FINISH};
+
+    d->task_at_end[task] = true;
+    if (d->after_tasks_finish) {
+        end_data(d);
+        return;
+    }
+    /* No checkpoint once a task has ended, as asked for: it needs not stay. */
+    d->config.hooks.post(d->config.hooks.ctx, task, &finish);
+    feed_task(d, EVENT_TASK_FINISHED, task);
+}
+
+void driver_task_finished(struct checkpoint_driver *d, uint32_t task)
+{
+    d->task_gone[task] = true;
+    feed_task(d, EVENT_TASK_FINISHED, task);
+}
+
+void driver_ack(struct checkpoint_driver *d, struct task_event *ev_take)
+{
+    struct attempt *a = d->attempt;
+    struct coordinator_event e = {
+        .kind = EVENT_ACK,
+        .checkpoint_id = ev_take->checkpoint_id,
+        .task = ev_take->task,
+        .ack = ev_take->stats,
+    };
+
+    if (a != NULL && a->id == ev_take->checkpoint_id && !a->complete && a->acks[ev_take->task] == NULL)
+        a->acks[ev_take->task] = ev_take;
+    else
+        task_event_free(ev_take); /* too late: what it published goes with its attempt */
+    feed(d, e);
+}
+
+void driver_decline(struct checkpoint_driver *d, const struct task_event *ev)
+{
+    feed(d, (struct coordinator_event){
+                .kind = EVENT_DECLINE,
+                .checkpoint_id = ev->checkpoint_id,
+                .task = ev->task,
+                .failure = ev->async ? FAILURE_ASYNC : FAILURE_DECLINED,
+                .message = ev->err.msg,
+            });
+}
+
+void driver_job_failing(struct checkpoint_driver *d)
+{
+    d->down = true;
+    feed_kind(d, EVENT_JOB_FAILING);
+}
+
+void driver_request(struct checkpoint_driver *d, uint64_t request_id, enum request_kind kind, const char *target_dir)
+{
+    feed(d, (struct coordinator_event){
+                .kind = EVENT_REQUEST, .request_id = request_id, .request = kind, .target_dir = target_dir});
+}
+
+void driver_cancel(struct checkpoint_driver *d)
+{
+    d->down = true;
+    feed_kind(d, EVENT_CANCEL);
+}
+
+void driver_suspend(struct checkpoint_driver *d)
+{
+    d->down = true;
+    feed_kind(d, EVENT_SUSPEND);
+}
+
+void driver_discarded(struct checkpoint_driver *d, uint64_t checkpoint_id)
+{
+    feed(d, (struct coordinator_event){.kind = EVENT_DISCARDED, .checkpoint_id = checkpoint_id});
+}
+
+void driver_tick(struct checkpoint_driver *d) { feed_kind(d, EVENT_TICK); }
+
+int64_t driver_next_mono_ms(const struct checkpoint_driver *d) { return coordinator_next_mono_ms(d->coordinator); }
+
+void driver_shutdown(struct checkpoint_driver *d, enum job_end end)
+{
+    d->down = true;
+    d->end = end;
+    d->ending = true;
+    feed(d, (struct coordinator_event){.kind = EVENT_SHUTDOWN, .end = end});
+    cleaner_drain(d->cleaner);
+    leave_completed(d);
+    ASSERT(d->attempt == NULL);
+    attempt_free(d, d->completed); /* storage is closed after this */
+    d->completed = NULL;
+    d->completed_tree = NULL;
+}
+
+void driver_latest(const struct checkpoint_driver *d, uint64_t *id, bool *is_restored)
+{
+    const struct completed_checkpoint *latest = coordinator_latest(d->coordinator);
+
+    *id = latest == NULL ? 0 : latest->id;
+    *is_restored = latest != NULL && latest->restored;
+}
+
+const struct checkpoint_metadata *driver_latest_tree(const struct checkpoint_driver *d) { return d->completed_tree; }
+
+const char *driver_stop_path(const struct checkpoint_driver *d) { return coordinator_stop_path(d->coordinator); }
+
+void driver_stats(struct checkpoint_driver *d, struct arena *arena, struct checkpoint_stats *out)
+{
+    mutex_lock(&d->mutex);
+    stats_tracker_view(coordinator_stats(d->coordinator), arena, out);
+    mutex_unlock(&d->mutex);
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+static void coordinator_config_of(const struct driver_config *c, struct arena *arena, struct coordinator_config *out)
+{
+    const struct graph *g = c->graph;
+    struct stats_vertex *vertices = ARENA_ARRAY(arena, g->vertex_count, struct stats_vertex);
+    struct coordinator_edge *edges = ARENA_ARRAY(arena, g->edge_count, struct coordinator_edge);
+    bool periodic = config_has(c->config, OPT_CP_INTERVAL);
+
+    for (uint32_t i = 0; i < g->vertex_count; i++)
+        vertices[i] = (struct stats_vertex){g->vertices[i].id, g->vertices[i].name, g->vertices[i].parallelism};
+    for (uint32_t i = 0; i < g->edge_count; i++)
+        edges[i] = (struct coordinator_edge){g->edges[i].from_vertex, g->edges[i].to_vertex,
+                                             g->edges[i].partitioning == PARTITION_FORWARD};
+    *out = (struct coordinator_config){
+        .interval_ms = periodic ? config_duration_ms(c->config, OPT_CP_INTERVAL) : 0,
+        .timeout_ms = config_duration_ms(c->config, OPT_CP_TIMEOUT),
+        .min_pause_ms = config_duration_ms(c->config, OPT_CP_MIN_PAUSE),
+        .tolerable_failures =
+            periodic ? (uint32_t)config_int(c->config, OPT_CP_TOLERABLE_FAILURES) : COORDINATOR_UNLIMITED,
+        .num_retained = (uint32_t)config_int(c->config, OPT_CP_NUM_RETAINED),
+        .retention = (enum checkpoint_retention)config_enum(c->config, OPT_CP_RETENTION),
+        .exactly_once = config_enum(c->config, OPT_CP_MODE) == MODE_EXACTLY_ONCE,
+        .after_tasks_finish = config_bool(c->config, OPT_CP_AFTER_FINISH),
+        .savepoint_dir = config_has(c->config, OPT_SAVEPOINT_DIR) ? config_string(c->config, OPT_SAVEPOINT_DIR) : NULL,
+        .first_id = c->first_id,
+        .history_size = (uint32_t)config_int(c->config, OPT_HISTORY_SIZE),
+        .vertex_count = g->vertex_count,
+        .edge_count = g->edge_count,
+        .vertices = vertices,
+        .edges = edges,
+    };
+    if (out->interval_ms > 0 && out->interval_ms < out->min_pause_ms)
+        out->interval_ms = out->min_pause_ms; /* as in Flink */
+    /* Without a final checkpoint tasks end one by one, and an attempt among them would lack the state of those gone. */
+    out->final_checkpoint = periodic && out->after_tasks_finish;
+    out->after_tasks_finish = out->final_checkpoint;
+    env_rng(c->env, "first checkpoint", &out->rng);
+}
+
+struct checkpoint_driver *driver_new(const struct driver_config *config)
+{
+    struct checkpoint_driver *d = mem_calloc(1, sizeof *d);
+    struct arena *arena = arena_new(0);
+    struct coordinator_config cc;
+
+    d->config = *config;
+    d->places = mem_calloc(config->graph->vertex_count, sizeof *d->places);
+    for (uint32_t v = 0; v < config->graph->vertex_count; v++) {
+        d->places[v].first_task = d->task_count;
+        d->task_count += config->graph->vertices[v].parallelism;
+    }
+    d->task_at_end = mem_calloc(d->task_count, sizeof(bool));
+    d->task_gone = mem_calloc(d->task_count, sizeof(bool));
+    coordinator_config_of(config, arena, &cc);
+    d->final_checkpoint = cc.final_checkpoint;
+    d->after_tasks_finish = config_bool(config->config, OPT_CP_AFTER_FINISH);
+    mutex_init(&d->mutex);
+    d->coordinator = coordinator_new(&cc);
+    arena_free(arena);
+    d->cleaner = cleaner_new(config->threaded);
+    d->down = true;
+    return d;
+}
+
+void driver_restored(struct checkpoint_driver *d, const struct checkpoint_metadata *m, const char *dir, bool owned)
+{
+    mutex_lock(&d->mutex);
+    coordinator_restored(d->coordinator,
+                         (struct completed_checkpoint){
+                             .id = m->checkpoint_id,
+                             .restored = true,
+                             .savepoint = checkpoint_kind_is_savepoint(m->kind),
+                             .owned = owned,
+                         },
+                         dir, clock_wall_ms(d->config.env->clock));
+    mutex_unlock(&d->mutex);
+}
+
+void driver_free(struct checkpoint_driver *d)
+{
+    struct attempt *a;
+
+    if (d == NULL)
+        return;
+    cleaner_free(d->cleaner);
+    leave_completed(d);
+    ASSERT(d->attempt == NULL);
+    while ((a = d->dying) != NULL) {
+        d->dying = a->next;
+        attempt_free(d, a);
+    }
+    attempt_free(d, d->completed);
+    arena_free(d->completed_arena);
+    coordinator_free(d->coordinator);
+    coordinator_actions_release(&d->actions);
+    mutex_release(&d->mutex);
+    mem_free(d->places);
+    mem_free(d->task_at_end);
+    mem_free(d->task_gone);
+    mem_free(d);
+}

@@ -1,0 +1,211 @@
+/* restore_plan.c - see restore_plan.h */
+#include "job/runtime/restore_plan.h"
+
+#include "checkpoint/layout.h"
+
+void restore_plan_release(struct restore_plan *p)
+{
+    recovered_release(&p->recovered);
+    arena_free(p->arena);
+    *p = (struct restore_plan){0};
+}
+
+/* ---- assignment ------------------------------------------------------------------------------- */
+
+static const struct operator_meta *find_operator(const struct checkpoint_metadata *m, const char *id)
+{
+    for (size_t i = 0; i < m->operator_count; i++) {
+        if (strcmp(m->operators[i].id, id) == 0)
+            return &m->operators[i];
+    }
+    return NULL;
+}
+
+static enum rc compare_states(const struct operator_spec *spec, const struct checkpoint_metadata *m,
+                              bool allow_non_restored, struct arena *arena, struct err *err)
+{
+    const struct operator_meta *old = find_operator(m, spec->id);
+    struct state_desc *states = NULL;
+    size_t count = 0;
+
+    if (old == NULL)
+        return RC_OK;
+    assign_states_of(old, arena, &states, &count);
+    if (count == 0)
+        return RC_OK; /* it had no rows: nothing to fit */
+    return assign_compare_states(spec->name, states, count, spec->states, spec->state_count, allow_non_restored, err);
+}
+
+/* One number for the job: the exchange routes by it. */
+static enum rc adopt_key_groups(const struct graph *g, const struct checkpoint_metadata *m,
+                                const struct assign_operator *ops, const struct assignment *a, uint32_t *key_group_count,
+                                struct err *err)
+{
+    const char *by = NULL;
+
+    *key_group_count = g->key_group_count;
+    for (size_t i = 0; i < a->operator_count; i++) {
+        if (!a->operators[i].restored)
+            continue;
+        if (a->operators[i].finished)
+            return err_set(err, RC_UNSUPPORTED,
+                           "operator %s had ended before checkpoint %llu: going on with ended operators is not built",
+                           ops[i].name, (unsigned long long)m->checkpoint_id);
+        if (by != NULL && a->operators[i].key_group_count != *key_group_count)
+            return err_set(err, RC_UNSUPPORTED,
+                           "operators %s and %s of checkpoint %llu have %u and %u key groups: a job with different "
+                           "numbers is not built",
+                           by, ops[i].name, (unsigned long long)m->checkpoint_id, *key_group_count,
+                           a->operators[i].key_group_count);
+        *key_group_count = a->operators[i].key_group_count;
+        by = ops[i].name;
+    }
+    for (uint32_t v = 0; v < g->vertex_count; v++) {
+        if (g->vertices[v].parallelism > *key_group_count)
+            return err_set(err, RC_INVALID,
+                           "%s: parallelism %u exceeds the %u key groups of the restored state (pipeline.max-parallelism)",
+                           g->vertices[v].name, g->vertices[v].parallelism, *key_group_count);
+    }
+    return RC_OK;
+}
+
+enum rc restore_plan_assign(const struct graph *g, const struct checkpoint_metadata *m, bool allow_non_restored,
+                            struct arena *arena, struct assignment *out, uint32_t *key_group_count, struct err *err)
+{
+    struct assign_operator *ops;
+    size_t n = 0, count = 0;
+
+    for (uint32_t v = 0; v < g->vertex_count; v++)
+        count += g->vertices[v].operator_count;
+    ops = ARENA_ARRAY(arena, count, struct assign_operator);
+    for (uint32_t v = 0; v < g->vertex_count; v++) {
+        for (uint32_t o = 0; o < g->vertices[v].operator_count; o++) {
+            const struct operator_spec *spec = &g->vertices[v].operators[o];
+
+            ops[n] = (struct assign_operator){
+                .name = spec->name,
+                .parallelism = g->vertices[v].parallelism,
+                .key_group_count = g->key_group_count,
+                .key_group_count_set = g->key_group_count_explicit,
+            };
+            memcpy(ops[n++].id, spec->id, sizeof spec->id);
+        }
+    }
+    RETURN_IF_ERR(assign_restore(m, ops, count, allow_non_restored, arena, out, err));
+    for (uint32_t v = 0; v < g->vertex_count; v++) {
+        for (uint32_t o = 0; o < g->vertices[v].operator_count; o++)
+            RETURN_IF_ERR(compare_states(&g->vertices[v].operators[o], m, allow_non_restored, arena, err));
+    }
+    return adopt_key_groups(g, m, ops, out, key_group_count, err);
+}
+
+/* ---- which snapshot --------------------------------------------------------------------------- */
+
+/* A checkpoint in a job's directory whose lock nobody holds: its run has ended. A lock file is not made where there is none. */
+static bool run_has_ended(const struct env *env, const char *snapshot_dir)
+{
+    char job_dir[FS_PATH_MAX], lock[FS_PATH_MAX];
+    struct fs_file *held = NULL;
+    uint64_t id;
+
+    if (!layout_parse_checkpoint(path_base(snapshot_dir), &id) ||
+        path_dir(job_dir, sizeof job_dir, snapshot_dir, NULL) != RC_OK ||
+        path_join(lock, sizeof lock, job_dir, LAYOUT_LOCK, NULL) != RC_OK || !fs_exists(env->fs, lock) ||
+        fs_lock(env->fs, lock, &held, NULL) != RC_OK)
+        return false;
+    fs_abandon(&held);
+    return true;
+}
+
+static enum rc find_snapshot(const struct env *env, const struct config *config, const struct graph *g,
+                             const struct job_restore *restore, struct restore_plan *p, struct err *err)
+{
+    struct recovery_options options = {.job_name = NULL};
+    const char *path = restore != NULL ? restore->path : NULL;
+    char root[FS_PATH_MAX];
+    enum rc rc;
+
+    if (path == NULL && config_has(config, OPT_RESTORE_PATH))
+        path = config_string(config, OPT_RESTORE_PATH);
+    if (path != NULL) {
+        p->restored = true;
+        return recovery_open(env, path, &options, &p->recovered, err);
+    }
+    if (restore == NULL || !restore->resume)
+        return RC_OK;
+    if (!config_has(config, OPT_CP_DIR))
+        return err_set(err, RC_INVALID, "nothing to resume from: execution.checkpointing.dir is not set");
+    RETURN_IF_ERR(path_from_uri(root, sizeof root, config_string(config, OPT_CP_DIR), err));
+    rc = recovery_newest_of_job(env, root, g->job_name, &p->recovered, err);
+    if (rc == RC_NOT_FOUND) {
+        err_clear(err);
+        return RC_OK; /* a first start */
+    }
+    p->restored = true;
+    return rc;
+}
+
+static void describe_faults(const struct recovered *r, struct err *err)
+{
+    struct buf text = {0};
+
+    if (r->fault_count == 0 || strstr(err->msg, r->faults[0].path) != NULL)
+        return; /* none, or recovery has listed them */
+    for (size_t i = 0; i < r->fault_count; i++)
+        buf_printf(&text, "\n  %s: %s (%llu bytes, of %s, subtask %u)", r->faults[i].path, r->faults[i].reason,
+                   (unsigned long long)r->faults[i].size_bytes, r->faults[i].operator_name,
+                   r->faults[i].subtask_index);
+    if (strlen(err->msg) + text.len < sizeof err->msg)
+        memcpy(err->msg + strlen(err->msg), buf_cstr(&text), text.len + 1);
+    buf_release(&text);
+}
+
+enum rc restore_plan_make(const struct env *env, const struct config *config, const struct graph *g,
+                          const struct job_restore *restore, struct restore_plan *out, struct err *err)
+{
+    bool allow = (restore != NULL && restore->allow_non_restored) ||
+                 config_bool(config, OPT_RESTORE_IGNORE_UNCLAIMED);
+    struct restore_plan *p = out;
+    enum rc rc;
+
+    *p = (struct restore_plan){.key_group_count = g->key_group_count, .arena = arena_new(0)};
+    p->claim_mode = restore != NULL && restore->claim_mode != CLAIM_NO_CLAIM
+                        ? restore->claim_mode
+                        : (enum claim_mode)config_enum(config, OPT_RESTORE_CLAIM_MODE);
+    rc = find_snapshot(env, config, g, restore, p, err);
+    if (rc != RC_OK) {
+        describe_faults(&p->recovered, err);
+        return rc;
+    }
+    if (!p->restored)
+        return RC_OK;
+    p->earlier_run_dead = run_has_ended(env, p->recovered.dir);
+    rc = restore_plan_assign(g, p->recovered.meta, allow, p->arena, &p->assignment, &p->key_group_count, err);
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "restore from %s", p->recovered.dir);
+}
+
+void restore_plan_print(const struct restore_plan *p, const struct graph *g, struct buf *out)
+{
+    const struct checkpoint_metadata *m = p->recovered.meta;
+    size_t n = 0;
+
+    if (!p->restored) {
+        buf_append_str(out, "start: fresh, nothing is restored\n");
+    } else {
+        buf_printf(out, "start: from %s (%s %llu of job %s, %s)\n", p->recovered.dir,
+                   checkpoint_kind_is_savepoint(m->kind) ? "savepoint" : "checkpoint",
+                   (unsigned long long)m->checkpoint_id, m->job_id,
+                   p->claim_mode == CLAIM_CLAIM ? "CLAIM: it becomes this job's" : "NO_CLAIM: it stays as it is");
+        for (size_t i = 0; i < p->recovered.skip_count; i++)
+            buf_printf(out, "passed over: %s: %s\n", p->recovered.skips[i].path, p->recovered.skips[i].reason);
+        assign_print_dropped(&p->assignment, out);
+    }
+    for (uint32_t v = 0; v < g->vertex_count; v++) {
+        for (uint32_t o = 0; o < g->vertices[v].operator_count; o++, n++) {
+            const struct operator_spec *spec = &g->vertices[v].operators[o];
+
+            buf_printf(out, "operator %s: parallelism %u, %s\n", spec->name, g->vertices[v].parallelism,
+                       p->restored && p->assignment.operators[n].restored ? "state restored" : "starts empty");
+        }
+    }
+}

@@ -1,0 +1,801 @@
+/* supervisor.c - see supervisor.h
+ *
+ * Everything happens in job_step, on the job's thread: requests and task events are taken from the mailbox in order, then what is due by time
+ * is done. The coordinator's wishes (fail the job, answer a request) are noted by hooks and acted on after the driver has returned. */
+#include "job/runtime/supervisor_priv.h"
+
+#include "checkpoint/layout.h"
+#include "job/runtime/local_dir.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+/* ---- state ------------------------------------------------------------------------------------ */
+
+static void set_state(struct job *job, enum job_state to)
+{
+#define TO(s) (1u << JOB_##s)
+    static const uint32_t allowed[] = {
+        [JOB_INITIALIZING] = TO(CREATED) | TO(FAILED) | TO(CANCELED) | TO(SUSPENDED),
+        [JOB_CREATED] = TO(RUNNING),
+        [JOB_RUNNING] = TO(FAILING) | TO(CANCELLING) | TO(FINISHED) | TO(SUSPENDED),
+        [JOB_FAILING] = TO(RESTARTING) | TO(FAILED) | TO(CANCELLING) | TO(SUSPENDED),
+        [JOB_CANCELLING] = TO(CANCELED),
+        [JOB_RESTARTING] = TO(CREATED) | TO(FAILED) | TO(CANCELED) | TO(SUSPENDED),
+        [JOB_FAILED] = 0,
+        [JOB_CANCELED] = 0,
+        [JOB_FINISHED] = 0,
+        [JOB_SUSPENDED] = 0,
+    };
+#undef TO
+    int64_t now = clock_wall_ms(job->env->clock);
+
+    mutex_lock(&job->mutex);
+    ASSERT(allowed[job->state] & 1u << to);
+    log_line(job->env->log, LOG_INFO, "job state id=%s name=\"%s\" from=%s to=%s", job->id, job->graph->job_name,
+             job_state_str(job->state), job_state_str(to));
+    job->state = to;
+    job->state_wall_ms[to] = now;
+    if (job_state_is_final(to))
+        job->end_wall_ms = now;
+    cond_broadcast(&job->cond);
+    mutex_unlock(&job->mutex);
+}
+
+static void note_failure(struct job *job, const char *message, const char *task)
+{
+    mutex_lock(&job->mutex);
+    if (job->failure_count == JOB_FAILURES_MAX) {
+        mem_free(job->failures[0].message);
+        mem_free(job->failures[0].task_name);
+        memmove(job->failures, job->failures + 1, (JOB_FAILURES_MAX - 1) * sizeof job->failures[0]);
+        job->failure_count--;
+    }
+    job->failures[job->failure_count++] =
+        (struct failure){mem_strdup(message), mem_strdup(task), clock_wall_ms(job->env->clock)};
+    mutex_unlock(&job->mutex);
+}
+
+/* ---- mailbox ---------------------------------------------------------------------------------- */
+
+void job_post_request(struct job *job, enum job_request_kind kind, uint64_t id)
+{
+    struct job_request *r = mem_calloc(1, sizeof *r);
+
+    r->kind = kind;
+    r->id = id;
+    mutex_lock(&job->mutex);
+    if (job->last_request == NULL)
+        job->first_request = r;
+    else
+        job->last_request->next = r;
+    job->last_request = r;
+    cond_broadcast(&job->cond);
+    mutex_unlock(&job->mutex);
+}
+
+static void post_event(void *ctx, struct task_event *ev_take)
+{
+    struct job *job = ctx;
+
+    mutex_lock(&job->mutex);
+    ev_take->next = NULL;
+    if (job->last_event == NULL)
+        job->first_event = ev_take;
+    else
+        job->last_event->next = ev_take;
+    job->last_event = ev_take;
+    cond_broadcast(&job->cond);
+    mutex_unlock(&job->mutex);
+}
+
+/* ---- the driver's hooks ----------------------------------------------------------------------- */
+
+static void hook_post(void *ctx, uint32_t task, const struct task_message *m)
+{
+    struct job *job = ctx;
+
+    if (job->deployment != NULL)
+        deployment_post(job->deployment, task, m);
+    else if (m->kind == TASK_TRIGGER)
+        m->release(m->target);
+}
+
+static const char *hook_task_name(void *ctx, uint32_t task)
+{
+    return deployment_task_name(((struct job *)ctx)->deployment, task);
+}
+
+static void hook_fail_job(void *ctx, const char *message)
+{
+    struct job *job = ctx;
+
+    if (!job->fail_asked)
+        snprintf(job->fail_message, sizeof job->fail_message, "%s", message);
+    job->fail_asked = true;
+}
+
+static void hook_answer(void *ctx, uint64_t request_id, enum rc rc, uint64_t checkpoint_id, const char *path,
+                        const char *message)
+{
+    struct job *job = ctx;
+
+    job_answer_operation(job, request_id, rc, checkpoint_id, path, message);
+    if (request_id == job->suspend_operation) {
+        if (rc != RC_OK)
+            log_line(job->env->log, LOG_WARN, "job %s: the checkpoint before the suspend failed: %s", job->id,
+                     message == NULL ? rc_name(rc) : message);
+        job_post_request(job, JOB_REQUEST_SUSPEND, 0);
+    }
+}
+
+static void hook_discarded(void *ctx, uint64_t checkpoint_id)
+{
+    job_post_request(ctx, JOB_REQUEST_DISCARDED, checkpoint_id);
+}
+
+/* ---- the end ---------------------------------------------------------------------------------- */
+
+static enum job_end end_of(enum job_state state)
+{
+    switch (state) {
+    case JOB_FINISHED:
+        return JOB_END_FINISHED;
+    case JOB_CANCELED:
+        return JOB_END_CANCELED;
+    case JOB_SUSPENDED:
+        return JOB_END_SUSPENDED;
+    default:
+        return JOB_END_FAILED;
+    }
+}
+
+/* All tasks have ended: threads are joined, retention is carried out, locks are given back; then it shows. */
+static void end_job(struct job *job, enum job_state final)
+{
+    if (job->deployment != NULL)
+        deployment_stop(job->deployment);
+    driver_shutdown(job->driver, end_of(final));
+    storage_close(job->storage);
+    job->storage = NULL;
+    local_dir_remove(job->env, job->local_dir, &job->local_lock);
+    if (final == JOB_FAILED) {
+        mutex_lock(&job->mutex);
+        job->failure = job->failure_first;
+        mutex_unlock(&job->mutex);
+        log_line(job->env->log, LOG_ERROR, "job failed id=%s: %s", job->id, job->failure_first.msg);
+    }
+    set_state(job, final);
+    job_fail_operations(job);
+}
+
+static void tear_down(struct job *job)
+{
+    if (job->tearing_down)
+        return;
+    job->tearing_down = true;
+    deployment_cancel(job->deployment);
+}
+
+/* ---- deploying -------------------------------------------------------------------------------- */
+
+static void deploy(struct job *job, const struct assignment *assignment, uint64_t checkpoint_id, bool earlier_run_dead)
+{
+    struct deployment_config c = {
+        .env = job->env,
+        .config = job->config,
+        .graph = job->graph,
+        .job_id = job->id,
+        .local_dir = job->local_dir,
+        .attempt = job->attempt++,
+        .threaded = job->threaded,
+        .assignment = assignment,
+        .restored_checkpoint_id = checkpoint_id,
+        .earlier_run_dead = earlier_run_dead,
+        .notify = post_event,
+        .notify_ctx = job,
+    };
+    struct deployment *old = job->deployment, *d;
+
+    set_state(job, JOB_CREATED);
+    mutex_lock(&job->mutex);
+    job->deployment = NULL;
+    mutex_unlock(&job->mutex);
+    deployment_free(old);
+    d = deployment_new(&c);
+    mutex_lock(&job->mutex);
+    job->deployment = d;
+    mutex_unlock(&job->mutex);
+    job->tearing_down = false;
+    job->after_teardown = JOB_RESTARTING;
+    set_state(job, JOB_RUNNING);
+    driver_start(job->driver);
+}
+
+/* The state to go back to: the newest completed checkpoint, the snapshot the job started from, or nothing. */
+static enum rc load_latest(struct job *job, const struct assignment **out, uint64_t *checkpoint_id, struct err *err)
+{
+    const struct checkpoint_metadata *tree;
+    struct recovery_options options = {0};
+    char dir[FS_PATH_MAX];
+    uint32_t key_group_count;
+    bool is_restored;
+
+    *out = NULL;
+    driver_latest(job->driver, checkpoint_id, &is_restored);
+    if (*checkpoint_id == 0)
+        return RC_OK;
+    if (is_restored) {
+        *out = &job->plan.assignment;
+        return RC_OK;
+    }
+    recovered_release(&job->recovered);
+    arena_free(job->assign_arena);
+    job->assign_arena = arena_new(0);
+    if (storage_job_dir(job->storage) != NULL) {
+        RETURN_IF_ERR(layout_checkpoint_dir(dir, sizeof dir, storage_job_dir(job->storage), *checkpoint_id, err));
+        RETURN_IF_ERR(recovery_open(job->env, dir, &options, &job->recovered, err));
+        tree = job->recovered.meta;
+    } else {
+        tree = driver_latest_tree(job->driver);
+        ASSERT(tree != NULL && tree->checkpoint_id == *checkpoint_id);
+    }
+    RETURN_IF_ERR(restore_plan_assign(job->graph, tree, true, job->assign_arena, &job->assignment, &key_group_count, err));
+    ASSERT(key_group_count == job->graph->key_group_count);
+    *out = &job->assignment;
+    return RC_OK;
+}
+
+/* ---- failing and restarting ------------------------------------------------------------------- */
+
+/* A restart would meet it again: wrong input or a snapshot that can't be used. `own`: the user chose a strategy, which then decides over
+ * input, never over a damaged snapshot (B13). */
+static bool is_final(const struct job *job, const struct task_event *ev)
+{
+    bool own = config_has(job->config, OPT_RESTART_STRATEGY);
+    uint32_t vertex = 0, first = 0;
+
+    while (ev->task >= first + job->graph->vertices[vertex].parallelism)
+        first += job->graph->vertices[vertex++].parallelism;
+    switch (ev->err.rc) {
+    case RC_NOT_FOUND:
+    case RC_VERSION:
+        return ev->opening;
+    case RC_CORRUPT:
+        return ev->opening || (!own && job->graph->vertices[vertex].operators[0].is_source);
+    case RC_INVALID:
+    case RC_UNSUPPORTED:
+    case RC_LIMIT:
+        return ev->opening || !own;
+    default:
+        return false;
+    }
+}
+
+static void start_failing(struct job *job, const struct err *err, const char *task, bool final)
+{
+    note_failure(job, err->msg, task);
+    job->failure_first = *err;
+    job->failure_final = final;
+    log_line(job->env->log, LOG_WARN, "job failing id=%s task=\"%s\": %s", job->id, task, err->msg);
+    set_state(job, JOB_FAILING);
+    driver_job_failing(job->driver);
+    tear_down(job);
+}
+
+static void decide_restart(struct job *job)
+{
+    struct restart_decision decision = {0};
+    int64_t now = clock_mono_ns(job->env->clock);
+
+    if (job->failure_final) {
+        snprintf(decision.reason, sizeof decision.reason, "the same would happen again");
+    } else {
+        restart_strategy_failed(job->restart, now / NS_PER_MS, &decision);
+    }
+    if (!decision.restart) {
+        log_line(job->env->log, LOG_INFO, "job not restarted id=%s: %s", job->id, decision.reason);
+        end_job(job, JOB_FAILED);
+        return;
+    }
+    log_line(job->env->log, LOG_INFO, "job restarts id=%s in_ms=%lld", job->id, (long long)decision.delay_ms);
+    job->restart_mono_ns = now + decision.delay_ms * NS_PER_MS;
+    set_state(job, JOB_RESTARTING);
+}
+
+static void restart(struct job *job)
+{
+    const struct assignment *assignment;
+    struct err err = {0};
+    struct restart_decision decision = {0};
+    uint64_t checkpoint_id;
+    enum rc rc = load_latest(job, &assignment, &checkpoint_id, &err);
+
+    job->restart_mono_ns = INT64_MAX;
+    if (rc == RC_OK) {
+        mutex_lock(&job->mutex);
+        job->restarts++;
+        mutex_unlock(&job->mutex);
+        deploy(job, assignment, checkpoint_id, true);
+        return;
+    }
+    err_wrap(&err, rc, "restart from checkpoint %llu", (unsigned long long)checkpoint_id);
+    note_failure(job, err.msg, "");
+    job->failure_first = err;
+    if (rc == RC_IO) /* may pass */
+        restart_strategy_failed(job->restart, clock_mono_ns(job->env->clock) / NS_PER_MS, &decision);
+    if (decision.restart)
+        job->restart_mono_ns = clock_mono_ns(job->env->clock) + decision.delay_ms * NS_PER_MS;
+    else
+        end_job(job, JOB_FAILED);
+}
+
+/* ---- task events ------------------------------------------------------------------------------ */
+
+static void all_ended(struct job *job)
+{
+    switch (job->state) {
+    case JOB_FAILING:
+        if (job->after_teardown == JOB_SUSPENDED)
+            end_job(job, JOB_SUSPENDED);
+        else
+            decide_restart(job);
+        break;
+    case JOB_CANCELLING:
+        end_job(job, JOB_CANCELED);
+        break;
+    default:
+        end_job(job, job->tearing_down ? job->after_teardown : JOB_FINISHED);
+        break;
+    }
+}
+
+static void on_task_event(struct job *job, struct task_event *ev)
+{
+    switch (ev->kind) {
+    case TASK_EVENT_RUNNING:
+        driver_task_running(job->driver, ev->task);
+        break;
+    case TASK_EVENT_END_OF_DATA:
+        driver_task_end_of_data(job->driver, ev->task);
+        break;
+    case TASK_EVENT_ACK:
+        driver_ack(job->driver, ev);
+        return;
+    case TASK_EVENT_DECLINED:
+        driver_decline(job->driver, ev);
+        break;
+    case TASK_EVENT_FAILED:
+        if (job->state == JOB_RUNNING && !job->tearing_down)
+            start_failing(job, &ev->err, deployment_task_name(job->deployment, ev->task), is_final(job, ev));
+        break;
+    case TASK_EVENT_ENDED:
+        if (ev->state == TASK_FINISHED)
+            driver_task_finished(job->driver, ev->task);
+        if (deployment_ended(job->deployment, ev->task))
+            all_ended(job);
+        break;
+    }
+    task_event_free(ev);
+}
+
+/* ---- requests --------------------------------------------------------------------------------- */
+
+static void on_cancel(struct job *job)
+{
+    switch (job->state) {
+    case JOB_RUNNING:
+        if (job->tearing_down)
+            return; /* being suspended */
+        set_state(job, JOB_CANCELLING);
+        driver_cancel(job->driver);
+        tear_down(job);
+        break;
+    case JOB_FAILING:
+        set_state(job, JOB_CANCELLING);
+        driver_cancel(job->driver);
+        break;
+    case JOB_RESTARTING:
+        driver_cancel(job->driver);
+        end_job(job, JOB_CANCELED);
+        break;
+    default:
+        break;
+    }
+}
+
+static void on_suspend(struct job *job)
+{
+    switch (job->state) {
+    case JOB_RUNNING:
+        job->after_teardown = JOB_SUSPENDED;
+        driver_suspend(job->driver);
+        tear_down(job);
+        break;
+    case JOB_FAILING:
+        job->after_teardown = JOB_SUSPENDED;
+        driver_suspend(job->driver);
+        break;
+    case JOB_RESTARTING:
+        driver_suspend(job->driver);
+        end_job(job, JOB_SUSPENDED);
+        break;
+    default:
+        break;
+    }
+}
+
+static void on_request(struct job *job, const struct job_request *r)
+{
+    if (job_state_is_final(job->state))
+        return;
+    switch (r->kind) {
+    case JOB_REQUEST_CANCEL:
+        on_cancel(job);
+        break;
+    case JOB_REQUEST_SUSPEND:
+        on_suspend(job);
+        break;
+    case JOB_REQUEST_SUSPEND_WITH_CHECKPOINT:
+        if (job->state == JOB_RUNNING && !job->tearing_down && job->suspend_operation == 0) {
+            job->suspend_operation = job_add_internal_checkpoint(job);
+            job_begin_operation(job, job->suspend_operation);
+        } else if (job->suspend_operation == 0) {
+            on_suspend(job);
+        }
+        break;
+    case JOB_REQUEST_OPERATION:
+        job_begin_operation(job, r->id);
+        break;
+    case JOB_REQUEST_DISCARDED:
+        driver_discarded(job->driver, r->id);
+        break;
+    }
+}
+
+/* ---- start ------------------------------------------------------------------------------------ */
+
+static enum rc initialize(struct job *job, struct err *err)
+{
+    struct restore_plan *p = &job->plan;
+
+    if (config_enum(job->config, OPT_BACKEND_TYPE) == BACKEND_TYPE_ROCKSDB) {
+        char dir[FS_PATH_MAX];
+        const char *beside = NULL;
+
+        if (storage_job_dir(job->storage) != NULL) {
+            RETURN_IF_ERR(path_dir(dir, sizeof dir, storage_job_dir(job->storage), err));
+            beside = dir;
+        }
+        RETURN_IF_ERR(local_dir_make(job->env, job->config, beside, job->id, job->local_dir, &job->local_lock, err));
+    }
+    if (!p->restored)
+        return RC_OK;
+    RETURN_IF_ERR(storage_restore(job->storage, p->recovered.meta, p->recovered.dir, p->claim_mode == CLAIM_CLAIM,
+                                  p->recovered.arena, err));
+    driver_restored(job->driver, p->recovered.meta, p->recovered.dir, p->claim_mode == CLAIM_CLAIM);
+    return RC_OK;
+}
+
+static void start(struct job *job)
+{
+    struct restore_plan *p = &job->plan;
+    struct err err = {0};
+
+    job->initialized = true;
+    if (initialize(job, &err) != RC_OK) {
+        note_failure(job, err.msg, "");
+        job->failure_first = err;
+        end_job(job, JOB_FAILED);
+        return;
+    }
+    deploy(job, p->restored ? &p->assignment : NULL, p->restored ? p->recovered.meta->checkpoint_id : 0,
+           p->earlier_run_dead);
+}
+
+/* ---- the step --------------------------------------------------------------------------------- */
+
+static void take_mail(struct job *job)
+{
+    struct task_event *ev, *next_ev;
+    struct job_request *r, *next_r;
+
+    mutex_lock(&job->mutex);
+    ev = job->first_event;
+    r = job->first_request;
+    job->first_event = job->last_event = NULL;
+    job->first_request = job->last_request = NULL;
+    mutex_unlock(&job->mutex);
+    for (; r != NULL; r = next_r) {
+        next_r = r->next;
+        on_request(job, r);
+        mem_free(r);
+    }
+    for (; ev != NULL; ev = next_ev) {
+        next_ev = ev->next;
+        if (job_state_is_final(job->state))
+            task_event_free(ev);
+        else
+            on_task_event(job, ev);
+    }
+}
+
+bool job_step(struct job *job, int64_t *next_mono_ns)
+{
+    int64_t now = clock_mono_ns(job->env->clock), due_ms;
+
+    *next_mono_ns = INT64_MAX;
+    if (job_state_is_final(job->state))
+        return true;
+    if (!job->initialized)
+        start(job);
+    if (!job_state_is_final(job->state))
+        take_mail(job);
+    if (job->fail_asked && job->state == JOB_RUNNING && !job->tearing_down) {
+        struct err err = {0};
+
+        err_set(&err, RC_IO, "%s", job->fail_message);
+        start_failing(job, &err, "", false);
+    }
+    job->fail_asked = false;
+    if (job->state == JOB_RESTARTING && now >= job->restart_mono_ns)
+        restart(job);
+    if (job_state_is_final(job->state))
+        return true;
+    due_ms = driver_next_mono_ms(job->driver);
+    if (due_ms != INT64_MAX && now / NS_PER_MS >= due_ms) {
+        driver_tick(job->driver);
+        due_ms = driver_next_mono_ms(job->driver);
+    }
+    if (due_ms != INT64_MAX)
+        *next_mono_ns = due_ms * NS_PER_MS;
+    if (job->state == JOB_RESTARTING && job->restart_mono_ns < *next_mono_ns)
+        *next_mono_ns = job->restart_mono_ns;
+    return false;
+}
+
+static void job_main(void *arg)
+{
+    struct job *job = arg;
+    int64_t next;
+
+    while (!job_step(job, &next)) {
+        mutex_lock(&job->mutex);
+        if (job->first_event == NULL && job->first_request == NULL && !job->fail_asked) {
+            int64_t left = next == INT64_MAX ? -1 : next - clock_mono_ns(job->env->clock);
+
+            if (left != 0 && (left > 0 || next == INT64_MAX))
+                cond_wait_ns(&job->cond, &job->mutex, left);
+        }
+        mutex_unlock(&job->mutex);
+    }
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+static void restart_config_of(const struct config *c, struct restart_config *out)
+{
+    *out = (struct restart_config){
+        .kind = config_has(c, OPT_CP_INTERVAL) ? RESTART_KIND_EXPONENTIAL_DELAY : RESTART_KIND_NONE,
+        .fixed_attempts = config_int(c, OPT_RESTART_FIXED_ATTEMPTS),
+        .fixed_delay_ms = config_duration_ms(c, OPT_RESTART_FIXED_DELAY),
+        .rate_max_failures = config_int(c, OPT_RESTART_RATE_MAX),
+        .rate_interval_ms = config_duration_ms(c, OPT_RESTART_RATE_INTERVAL),
+        .rate_delay_ms = config_duration_ms(c, OPT_RESTART_RATE_DELAY),
+        .exp_initial_ms = config_duration_ms(c, OPT_RESTART_EXP_INITIAL),
+        .exp_max_ms = config_duration_ms(c, OPT_RESTART_EXP_MAX),
+        .exp_reset_ms = config_duration_ms(c, OPT_RESTART_EXP_RESET),
+        .exp_attempts = config_int(c, OPT_RESTART_EXP_ATTEMPTS),
+        .exp_multiplier = config_double(c, OPT_RESTART_EXP_MULTIPLIER),
+        .exp_jitter = config_double(c, OPT_RESTART_EXP_JITTER),
+    };
+    if (config_has(c, OPT_RESTART_STRATEGY)) {
+        static const enum restart_kind kinds[] = { /* none|off|disable|fixed-delay|failure-rate|exponential-delay */
+            RESTART_KIND_NONE, RESTART_KIND_NONE, RESTART_KIND_NONE, RESTART_KIND_FIXED_DELAY,
+            RESTART_KIND_FAILURE_RATE, RESTART_KIND_EXPONENTIAL_DELAY,
+        };
+
+        out->kind = kinds[config_enum(c, OPT_RESTART_STRATEGY)];
+    }
+}
+
+/* "": jobmanager storage. */
+static enum rc checkpoint_dir_of(const struct config *c, char out[FS_PATH_MAX], struct err *err)
+{
+    char path[FS_PATH_MAX];
+    bool in_memory = config_has(c, OPT_CP_STORAGE) && config_enum(c, OPT_CP_STORAGE) == STORAGE_JOBMANAGER;
+
+    out[0] = '\0';
+    if (in_memory)
+        return RC_OK;
+    if (!config_has(c, OPT_CP_DIR)) {
+        if (config_has(c, OPT_CP_STORAGE))
+            return err_set(err, RC_INVALID,
+                           "execution.checkpointing.storage is filesystem, but execution.checkpointing.dir is not set");
+        return RC_OK;
+    }
+    RETURN_IF_ERR(path_from_uri(path, sizeof path, config_string(c, OPT_CP_DIR), err));
+    return path_absolute(out, FS_PATH_MAX, path, err);
+}
+
+static enum rc open_storage(struct job *job, struct err *err)
+{
+    char dir[FS_PATH_MAX], holder[256];
+    struct storage_config c = {
+        .env = job->env,
+        .job_id = job->id,
+        .holder = holder,
+        .inline_threshold_bytes = config_bytes(job->config, OPT_CP_INLINE_THRESHOLD),
+        .write_buffer_bytes = (uint64_t)config_int(job->config, OPT_CP_WRITE_BUFFER),
+        .memory_state_limit_bytes = config_bytes(job->config, OPT_CP_JM_MAX_STATE),
+    };
+
+    RETURN_IF_ERR(checkpoint_dir_of(job->config, dir, err));
+    c.dir = dir[0] == '\0' ? NULL : dir;
+    snprintf(holder, sizeof holder, "pid %ld, job %.180s", (long)getpid(), job->graph->job_name);
+    return storage_open(&c, &job->storage, err);
+}
+
+static void make_driver(struct job *job)
+{
+    struct driver_config c = {
+        .env = job->env,
+        .config = job->config,
+        .graph = job->graph,
+        .job_id = job->id,
+        .storage = job->storage,
+        .rocksdb_version = config_enum(job->config, OPT_BACKEND_TYPE) == BACKEND_TYPE_ROCKSDB ? keyed_backend_rocksdb_version() : "",
+        .first_id = storage_newest_seen_id(job->storage) + 1,
+        .threaded = job->threaded,
+        .hooks = {job, hook_post, hook_task_name, hook_fail_job, hook_answer, hook_discarded},
+    };
+
+    if (job->plan.restored) {
+        uint64_t seen = job->plan.recovered.newest_seen_id;
+
+        if (job->plan.recovered.meta->checkpoint_id > seen)
+            seen = job->plan.recovered.meta->checkpoint_id;
+        if (c.first_id <= seen)
+            c.first_id = seen + 1; /* C9 */
+    }
+    job->driver = driver_new(&c);
+}
+
+static struct job *job_alloc(const struct env *env, const struct config *config, bool threaded)
+{
+    struct job *job = mem_calloc(1, sizeof *job);
+    struct restart_config rc;
+    struct rng rng;
+    char purpose[64];
+
+    job->env = env;
+    job->config = config_copy(config);
+    job->threaded = threaded;
+    job->start_wall_ms = clock_wall_ms(env->clock);
+    job->end_wall_ms = -1;
+    job->state_wall_ms[JOB_INITIALIZING] = job->start_wall_ms;
+    job->restart_mono_ns = INT64_MAX;
+    mutex_init(&job->mutex);
+    cond_init(&job->cond);
+    snprintf(purpose, sizeof purpose, "job %lld", (long long)clock_mono_ns(env->clock));
+    env_rng(env, purpose, &job->rng);
+    rng_hex(&job->rng, job->id, JOB_ID_LEN);
+    restart_config_of(job->config, &rc);
+    env_rng(env, "restart jitter", &rng);
+    job->restart = restart_strategy_new(&rc, rng);
+    return job;
+}
+
+static void job_release(struct job *job)
+{
+    deployment_free(job->deployment);
+    driver_free(job->driver);
+    storage_close(job->storage);
+    restart_strategy_free(job->restart);
+    restore_plan_release(&job->plan);
+    recovered_release(&job->recovered);
+    arena_free(job->assign_arena);
+    for (uint32_t i = 0; i < job->failure_count; i++) {
+        mem_free(job->failures[i].message);
+        mem_free(job->failures[i].task_name);
+    }
+    while (job->first_event != NULL) {
+        struct task_event *ev = job->first_event;
+
+        job->first_event = ev->next;
+        task_event_free(ev);
+    }
+    while (job->first_request != NULL) {
+        struct job_request *r = job->first_request;
+
+        job->first_request = r->next;
+        mem_free(r);
+    }
+    job_free_operations(job);
+    mutex_release(&job->mutex);
+    cond_release(&job->cond);
+    config_free(job->config);
+    graph_free(job->graph);
+    mem_free(job);
+}
+
+static enum rc make_job(const struct env *env, const struct config *config, struct graph *graph_take,
+                        const struct job_restore *restore, bool threaded, struct job **out, struct err *err)
+{
+    struct job *job = job_alloc(env, config, threaded);
+    enum rc rc;
+
+    GOTO_IF_ERR(config_check(config, err));
+    GOTO_IF_ERR(graph_check(graph_take, err));
+    GOTO_IF_ERR(restore_plan_make(env, job->config, graph_take, restore, &job->plan, err));
+    job->graph = graph_take;
+    GOTO_IF_ERR(open_storage(job, err));
+    job->graph->key_group_count = job->plan.key_group_count;
+    for (size_t i = 0; i < job->plan.recovered.skip_count; i++)
+        log_line(env->log, LOG_WARN, "restore passes over %s: %s", job->plan.recovered.skips[i].path,
+                 job->plan.recovered.skips[i].reason);
+    make_driver(job);
+out:
+    if (rc != RC_OK) {
+        job->graph = NULL; /* the caller's still */
+        job_release(job);
+        return rc;
+    }
+    *out = job;
+    return RC_OK;
+}
+
+enum rc job_start(const struct env *env, const struct config *config, struct graph *graph_take,
+                  const struct job_restore *restore, struct job **out, struct err *err)
+{
+    RETURN_IF_ERR(make_job(env, config, graph_take, restore, true, out, err));
+    (*out)->thread = thread_start("job", job_main, *out);
+    return RC_OK;
+}
+
+enum rc job_start_by_hand(const struct env *env, const struct config *config, struct graph *graph_take,
+                          const struct job_restore *restore, struct job **out, struct err *err)
+{
+    return make_job(env, config, graph_take, restore, false, out, err);
+}
+
+enum rc job_preflight(const struct env *env, const struct config *config, const struct graph *graph,
+                      const struct job_restore *restore, struct buf *out, struct err *err)
+{
+    struct restore_plan plan = {0};
+    char dir[FS_PATH_MAX];
+    enum rc rc;
+
+    GOTO_IF_ERR(config_check(config, err));
+    GOTO_IF_ERR(graph_check(graph, err));
+    GOTO_IF_ERR(checkpoint_dir_of(config, dir, err));
+    GOTO_IF_ERR(restore_plan_make(env, config, graph, restore, &plan, err));
+    restore_plan_print(&plan, graph, out);
+    buf_printf(out, "checkpoints: %s\n", dir[0] == '\0' ? "in memory" : dir);
+out:
+    restore_plan_release(&plan);
+    return rc;
+}
+
+struct executor *job_executor(struct job *job)
+{
+    return job->deployment == NULL ? NULL : deployment_executor(job->deployment);
+}
+
+void job_cancel(struct job *job) { job_post_request(job, JOB_REQUEST_CANCEL, 0); }
+
+void job_suspend(struct job *job, bool checkpoint_first)
+{
+    job_post_request(job, checkpoint_first ? JOB_REQUEST_SUSPEND_WITH_CHECKPOINT : JOB_REQUEST_SUSPEND, 0);
+}
+
+void job_free(struct job *job)
+{
+    if (job == NULL)
+        return;
+    if (job->thread != NULL) {
+        job_cancel(job);
+        thread_join(job->thread);
+    }
+    job_release(job);
+}
