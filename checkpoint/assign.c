@@ -1,0 +1,534 @@
+/* assign.c - see assign.h */
+#include "checkpoint/assign.h"
+
+#include "base/arena.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* ---- what an operator has --------------------------------------------------------------------------- */
+
+struct totals {
+    uint64_t entry_count, size_bytes;
+    size_t list_item_count;
+    bool has_state;
+};
+
+static struct totals totals_of(const struct operator_meta *op)
+{
+    struct totals t = {0};
+
+    for (size_t s = 0; s < op->subtask_count; s++) {
+        const struct subtask_state *subtask = &op->subtasks[s];
+        struct metadata_sizes sizes = {0};
+
+        subtask_metadata_sizes(subtask, &sizes);
+        t.size_bytes += sizes.full_bytes;
+        t.has_state = t.has_state || subtask->keyed_count > 0;
+        for (size_t k = 0; k < subtask->keyed_count; k++)
+            t.entry_count += subtask->keyed[k].entry_count;
+        for (size_t l = 0; l < subtask->list_count; l++)
+            t.list_item_count += subtask->lists[l].item_count;
+    }
+    t.has_state = t.has_state || t.list_item_count > 0;
+    return t;
+}
+
+static const struct operator_meta *find_old(const struct checkpoint_metadata *m, const char *id)
+{
+    for (size_t i = 0; i < m->operator_count; i++)
+        if (strcmp(m->operators[i].id, id) == 0)
+            return &m->operators[i];
+    return NULL;
+}
+
+static bool is_wanted(const struct assign_operator *ops, size_t count, const char *id)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(ops[i].id, id) == 0)
+            return true;
+    return false;
+}
+
+static void print_totals(uint64_t entry_count, uint64_t size_bytes, size_t list_item_count, struct buf *out)
+{
+    if (entry_count > 0)
+        buf_printf(out, "%" PRIu64 " keys, ", entry_count);
+    if (list_item_count > 0)
+        buf_printf(out, "%zu list items, ", list_item_count);
+    buf_printf(out, "%" PRIu64 " bytes", size_bytes);
+}
+
+/* ---- operators that are gone (B27) ------------------------------------------------------------------ */
+
+static void list_dropped(const struct checkpoint_metadata *m, const struct assign_operator *ops,
+                         size_t op_count, struct arena *arena, struct assignment *out)
+{
+    out->dropped = ARENA_ARRAY(arena, m->operator_count, struct assign_dropped);
+    for (size_t i = 0; i < m->operator_count; i++) {
+        const struct operator_meta *old = &m->operators[i];
+        struct totals t = totals_of(old);
+
+        if (t.has_state && !is_wanted(ops, op_count, old->id))
+            out->dropped[out->dropped_count++] = (struct assign_dropped){
+                .id = old->id,
+                .name = old->name,
+                .entry_count = t.entry_count,
+                .size_bytes = t.size_bytes,
+                .list_item_count = t.list_item_count,
+            };
+    }
+}
+
+void assign_print_dropped(const struct assignment *a, struct buf *out)
+{
+    for (size_t i = 0; i < a->dropped_count; i++) {
+        const struct assign_dropped *d = &a->dropped[i];
+
+        buf_printf(out, "operator \"%s\" (%s): ", d->name, d->id);
+        print_totals(d->entry_count, d->size_bytes, d->list_item_count, out);
+        buf_append_str(out, "\n");
+    }
+}
+
+/* A changed query shows as one operator gone and another one new: both sides are named. */
+static enum rc refuse_dropped(const struct checkpoint_metadata *m, const struct assign_operator *ops,
+                              size_t op_count, const struct assignment *a, struct err *err)
+{
+    struct buf text = {0};
+    bool any = false;
+    enum rc rc;
+
+    buf_append_str(&text, "the snapshot has state of operators that this job does not have:\n");
+    assign_print_dropped(a, &text);
+    for (size_t i = 0; i < op_count; i++)
+        if (find_old(m, ops[i].id) == NULL) {
+            buf_printf(&text, "%s \"%s\"", any ? "," : "not in the snapshot, would start empty:", ops[i].name);
+            any = true;
+        }
+    buf_append_str(&text, any ? "\n" : "");
+    buf_append_str(&text, "start with -n (--allow-non-restored-state) to drop it");
+    rc = err_set(err, RC_INVALID, "%s", buf_cstr(&text));
+    buf_release(&text);
+    return rc;
+}
+
+/* ---- rules (B22) ------------------------------------------------------------------------------------ */
+
+static enum rc check_operator(const struct operator_meta *old, const struct assign_operator *op,
+                              struct err *err)
+{
+    if (op->key_group_count_set && op->key_group_count != old->key_group_count)
+        return err_set(err, RC_INVALID, "operator \"%s\": its state was written with max parallelism %" PRIu32
+                       ", the job sets %" PRIu32 "; keys cannot be moved between key groups: set "
+                       "'pipeline.max-parallelism' = '%" PRIu32 "', or leave it out to adopt it",
+                       op->name, old->key_group_count, op->key_group_count, old->key_group_count);
+    if (op->parallelism > old->key_group_count)
+        return err_set(err, RC_INVALID, "operator \"%s\": parallelism %" PRIu32 " exceeds the max parallelism %"
+                       PRIu32 " that its state was written with; set 'parallelism.default' to at most %" PRIu32,
+                       op->name, op->parallelism, old->key_group_count, old->key_group_count);
+    return RC_OK;
+}
+
+/* ---- keyed ------------------------------------------------------------------------------------------ */
+
+static int by_range(const void *a, const void *b)
+{
+    const struct keyed_handle *x = a, *y = b;
+
+    return (x->range.first > y->range.first) - (x->range.first < y->range.first);
+}
+
+static bool meets(const struct keyed_handle *h, struct key_group_range range)
+{
+    return h->range.first <= range.last && range.first <= h->range.last;
+}
+
+/* All handles that meet the subtask's groups, in order of their groups. They keep their own range: whoever opens them
+ * takes the part that meets. */
+static void assign_keyed(const struct operator_meta *old, struct key_group_range range, struct arena *arena,
+                         struct subtask_state *out)
+{
+    size_t count = 0;
+
+    for (size_t s = 0; s < old->subtask_count; s++)
+        for (size_t k = 0; k < old->subtasks[s].keyed_count; k++)
+            count += meets(&old->subtasks[s].keyed[k], range);
+    out->keyed = ARENA_ARRAY(arena, count, struct keyed_handle);
+    for (size_t s = 0; s < old->subtask_count; s++)
+        for (size_t k = 0; k < old->subtasks[s].keyed_count; k++)
+            if (meets(&old->subtasks[s].keyed[k], range))
+                out->keyed[out->keyed_count++] = old->subtasks[s].keyed[k];
+    if (out->keyed_count > 1)
+        qsort(out->keyed, out->keyed_count, sizeof *out->keyed, by_range);
+}
+
+/* ---- lists ------------------------------------------------------------------------------------------ */
+
+/* All items of one name over the old subtasks, in order of their indices. */
+struct whole_list {
+    const char *name;
+    enum list_mode mode;
+    struct bytes *items;
+    size_t count;
+};
+
+static const struct list_state *find_list(const struct subtask_state *s, const char *name)
+{
+    for (size_t l = 0; l < s->list_count; l++)
+        if (strcmp(s->lists[l].name, name) == 0)
+            return &s->lists[l];
+    return NULL;
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const struct subtask_state *x = *(const struct subtask_state *const *)a;
+    const struct subtask_state *y = *(const struct subtask_state *const *)b;
+
+    return (x->subtask_index > y->subtask_index) - (x->subtask_index < y->subtask_index);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct whole_list *)a)->name, ((const struct whole_list *)b)->name);
+}
+
+static void gather(const struct subtask_state *const *subtasks, size_t count, struct arena *arena,
+                   struct whole_list *list)
+{
+    size_t items = 0;
+
+    for (size_t s = 0; s < count; s++) {
+        const struct list_state *part = find_list(subtasks[s], list->name);
+
+        items += part == NULL ? 0 : part->item_count;
+    }
+    list->items = ARENA_ARRAY(arena, items, struct bytes);
+    for (size_t s = 0; s < count; s++) {
+        const struct list_state *part = find_list(subtasks[s], list->name);
+
+        if (part == NULL || (list->mode == LIST_BROADCAST && list->count > 0))
+            continue; /* of equal copies the first that holds anything */
+        for (size_t i = 0; i < part->item_count; i++)
+            list->items[list->count++] = part->items[i];
+    }
+}
+
+static const struct subtask_state **sorted_subtasks(const struct operator_meta *old, struct arena *arena)
+{
+    const struct subtask_state **sorted = ARENA_ARRAY(arena, old->subtask_count, const struct subtask_state *);
+
+    for (size_t s = 0; s < old->subtask_count; s++)
+        sorted[s] = &old->subtasks[s];
+    if (old->subtask_count > 1)
+        qsort(sorted, old->subtask_count, sizeof *sorted, by_index);
+    return sorted;
+}
+
+/* RC_CORRUPT: subtasks disagree about what a list is. */
+static enum rc gather_all(const struct operator_meta *old, struct arena *arena, struct whole_list **lists,
+                          size_t *count, struct err *err)
+{
+    const struct subtask_state **sorted = sorted_subtasks(old, arena);
+    size_t most = 0;
+
+    *count = 0;
+    for (size_t s = 0; s < old->subtask_count; s++)
+        most += old->subtasks[s].list_count;
+    *lists = ARENA_ARRAY(arena, most, struct whole_list);
+    for (size_t s = 0; s < old->subtask_count; s++)
+        for (size_t l = 0; l < sorted[s]->list_count; l++) {
+            const struct list_state *part = &sorted[s]->lists[l];
+            size_t at = 0;
+
+            while (at < *count && strcmp((*lists)[at].name, part->name) != 0)
+                at++;
+            if (at == *count)
+                (*lists)[(*count)++] = (struct whole_list){.name = part->name, .mode = part->mode};
+            else if ((*lists)[at].mode != part->mode)
+                return err_set(err, RC_CORRUPT, "operator \"%s\": list \"%s\" is split in one subtask and not in "
+                               "another", old->name, part->name);
+        }
+    if (*count > 1)
+        qsort(*lists, *count, sizeof **lists, by_name);
+    for (size_t i = 0; i < *count; i++)
+        gather(sorted, old->subtask_count, arena, &(*lists)[i]);
+    return RC_OK;
+}
+
+/* The part of a list that goes to one of `parallelism` subtasks. */
+static void deal(const struct whole_list *list, uint32_t index, uint32_t parallelism, struct arena *arena,
+                 struct list_state *out)
+{
+    *out = (struct list_state){.name = list->name, .mode = list->mode};
+    if (list->mode != LIST_SPLIT) {
+        out->items = list->items;
+        out->item_count = list->count;
+        return;
+    }
+    out->items = ARENA_ARRAY(arena, list->count / parallelism + 1, struct bytes);
+    for (size_t i = index; i < list->count; i += parallelism)
+        out->items[out->item_count++] = list->items[i];
+}
+
+/* With the same parallelism every subtask gets its own split items back: no source changes hands without need. */
+static void keep(const struct operator_meta *old, uint32_t index, const struct whole_list *list,
+                 struct list_state *out)
+{
+    *out = (struct list_state){.name = list->name, .mode = list->mode};
+    for (size_t s = 0; s < old->subtask_count; s++) {
+        const struct list_state *part = find_list(&old->subtasks[s], list->name);
+
+        if (old->subtasks[s].subtask_index == index && part != NULL)
+            *out = *part;
+    }
+}
+
+/* ---- all -------------------------------------------------------------------------------------------- */
+
+static enum rc assign_operator_state(const struct operator_meta *old, const struct assign_operator *op,
+                                     struct arena *arena, struct assigned_operator *out, struct err *err)
+{
+    struct whole_list *lists;
+    size_t list_count;
+
+    RETURN_IF_ERR(gather_all(old, arena, &lists, &list_count, err));
+    for (uint32_t i = 0; i < op->parallelism; i++) {
+        struct subtask_state *subtask = &out->subtasks[i];
+
+        assign_keyed(old, keygroup_range_of(i, op->parallelism, out->key_group_count), arena, subtask);
+        subtask->lists = ARENA_ARRAY(arena, list_count, struct list_state);
+        subtask->list_count = list_count;
+        for (size_t l = 0; l < list_count; l++) {
+            if (lists[l].mode == LIST_SPLIT && op->parallelism == old->parallelism)
+                keep(old, i, &lists[l], &subtask->lists[l]);
+            else
+                deal(&lists[l], i, op->parallelism, arena, &subtask->lists[l]);
+        }
+    }
+    return RC_OK;
+}
+
+static enum rc assign_one(const struct checkpoint_metadata *m, const struct assign_operator *op,
+                          struct arena *arena, struct assigned_operator *out, struct err *err)
+{
+    const struct operator_meta *old = find_old(m, op->id);
+
+    out->key_group_count = op->key_group_count;
+    out->subtasks = ARENA_ARRAY(arena, op->parallelism, struct subtask_state);
+    for (uint32_t i = 0; i < op->parallelism; i++)
+        out->subtasks[i].subtask_index = i;
+    if (old == NULL)
+        return RC_OK;
+    out->restored = true;
+    out->finished = old->finished;
+    if (!totals_of(old).has_state) {
+        /* Without state nothing binds it to the old number of key groups. */
+        if (!op->key_group_count_set && op->parallelism <= old->key_group_count)
+            out->key_group_count = old->key_group_count;
+        return RC_OK;
+    }
+    RETURN_IF_ERR(check_operator(old, op, err));
+    out->key_group_count = old->key_group_count;
+    return assign_operator_state(old, op, arena, out, err);
+}
+
+enum rc assign_restore(const struct checkpoint_metadata *snapshot, const struct assign_operator *ops,
+                       size_t op_count, bool allow_non_restored, struct arena *arena, struct assignment *out,
+                       struct err *err)
+{
+    *out = (struct assignment){.operator_count = op_count,
+                               .operators = ARENA_ARRAY(arena, op_count, struct assigned_operator)};
+    list_dropped(snapshot, ops, op_count, arena, out);
+    if (out->dropped_count > 0 && !allow_non_restored)
+        return refuse_dropped(snapshot, ops, op_count, out, err);
+    for (size_t i = 0; i < op_count; i++) {
+        ASSERT(ops[i].parallelism >= 1);
+        RETURN_IF_ERR(assign_one(snapshot, &ops[i], arena, &out->operators[i], err));
+    }
+    return RC_OK;
+}
+
+/* ---- types, before anything starts (B24, B25) ------------------------------------------------------- */
+
+void assign_states_of(const struct operator_meta *op, struct arena *arena, struct state_desc **states,
+                      size_t *count)
+{
+    size_t most = 0;
+
+    for (size_t s = 0; s < op->subtask_count; s++)
+        for (size_t k = 0; k < op->subtasks[s].keyed_count; k++)
+            most += op->subtasks[s].keyed[k].state_count;
+    *states = ARENA_ARRAY(arena, most, struct state_desc);
+    *count = 0;
+    for (size_t s = 0; s < op->subtask_count; s++)
+        for (size_t k = 0; k < op->subtasks[s].keyed_count; k++) {
+            const struct keyed_handle *h = &op->subtasks[s].keyed[k];
+
+            for (size_t i = 0; i < h->state_count; i++) {
+                size_t at = 0;
+
+                while (at < *count && strcmp((*states)[at].name, h->states[i].name) != 0)
+                    at++;
+                if (at == *count)
+                    (*states)[(*count)++] = h->states[i];
+            }
+        }
+}
+
+/* One column of "ROW<`a` BIGINT, `b` DECIMAL(10, 2)>". */
+struct column {
+    const char *name, *type;
+};
+
+/* Text up to a ',' or the end of `s` outside of parentheses, brackets and quotes; returns its length. */
+static size_t column_len(const char *s, size_t len)
+{
+    int depth = 0;
+    bool quoted = false;
+
+    for (size_t i = 0; i < len; i++) {
+        if (s[i] == '`')
+            quoted = !quoted;
+        if (quoted)
+            continue;
+        if (s[i] == '(' || s[i] == '<')
+            depth++;
+        else if (s[i] == ')' || s[i] == '>')
+            depth--;
+        else if (s[i] == ',' && depth == 0)
+            return i;
+    }
+    return len;
+}
+
+static struct column parse_column(const char *s, size_t len, struct arena *arena)
+{
+    const char *end = s + len, *quote;
+
+    while (s < end && *s == ' ')
+        s++;
+    if (s == end || *s != '`' || (quote = memchr(s + 1, '`', (size_t)(end - s - 1))) == NULL)
+        return (struct column){"", arena_strndup(arena, s, (size_t)(end - s))};
+    return (struct column){arena_strndup(arena, s + 1, (size_t)(quote - s - 1)),
+                           arena_strndup(arena, quote + 1 + (quote[1] == ' '),
+                                         (size_t)(end - quote - 1) - (quote[1] == ' '))};
+}
+
+/* Columns of a ROW type; any other type is one column without a name. */
+static size_t parse_columns(const char *type, struct arena *arena, struct column **out)
+{
+    size_t len = strlen(type), count = 0, at = 4;
+
+    if (strncmp(type, "ROW<", 4) != 0 || type[len - 1] != '>') {
+        *out = ARENA_NEW(arena, struct column);
+        (*out)[0] = (struct column){"", type};
+        return 1;
+    }
+    len--; /* without '>' */
+    *out = ARENA_ARRAY(arena, len, struct column);
+    while (at < len) {
+        size_t column = column_len(type + at, len - at);
+
+        (*out)[count++] = parse_column(type + at, column, arena);
+        at += column + 1;
+    }
+    return count;
+}
+
+static const struct column *find_column(const struct column *columns, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(columns[i].name, name) == 0)
+            return &columns[i];
+    return NULL;
+}
+
+/* "  key k: was BIGINT, is STRING", one line for each column that differs, moved or came or went. */
+static void print_differences(const char *what, const char *was, const char *is, struct buf *out)
+{
+    struct arena *arena = arena_new(0);
+    struct column *old, *new;
+    size_t old_count = parse_columns(was, arena, &old), new_count = parse_columns(is, arena, &new);
+
+    for (size_t i = 0; i < old_count; i++) {
+        const struct column *now = find_column(new, new_count, old[i].name);
+        const char *space = old[i].name[0] == '\0' ? "" : " ";
+
+        if (now == NULL)
+            buf_printf(out, "\n  %s%s%s: was %s, is gone", what, space, old[i].name, old[i].type);
+        else if (strcmp(now->type, old[i].type) != 0)
+            buf_printf(out, "\n  %s%s%s: was %s, is %s", what, space, old[i].name, old[i].type, now->type);
+        else if ((size_t)(now - new) != i)
+            buf_printf(out, "\n  %s%s%s: was column %zu, is column %zu", what, space, old[i].name, i + 1,
+                       (size_t)(now - new) + 1);
+    }
+    for (size_t i = 0; i < new_count; i++)
+        if (find_column(old, old_count, new[i].name) == NULL)
+            buf_printf(out, "\n  %s%s%s: was not there, is %s", what, new[i].name[0] == '\0' ? "" : " ",
+                       new[i].name, new[i].type);
+    arena_free(arena);
+}
+
+static const char *kind_str(enum state_kind kind)
+{
+    static const char *const names[] = {"unknown",  "value state",       "list state", "map state",
+                                        "reducing state", "aggregating state", "timers"};
+
+    return (size_t)kind < ARRAY_LEN(names) ? names[kind] : names[0];
+}
+
+/* Everything that differs, by line; nothing: the states fit. */
+static void compare_state(const struct state_desc *old, const struct state_desc *new, struct buf *out)
+{
+    const struct {
+        const char *what, *was, *is;
+    } types[] = {
+        {"key", old->key_type, new->key_type},
+        {"namespace", old->namespace_type, new->namespace_type},
+        {"map key", old->user_key_type, new->user_key_type},
+        {"value", old->value_type, new->value_type},
+    };
+
+    if (old->kind != new->kind)
+        buf_printf(out, "\n  kind: was %s, is %s", kind_str(old->kind), kind_str(new->kind));
+    for (size_t i = 0; i < ARRAY_LEN(types); i++)
+        if (strcmp(types[i].was, types[i].is) != 0)
+            print_differences(types[i].what, types[i].was, types[i].is, out);
+}
+
+static const struct state_desc *find_state(const struct state_desc *states, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(states[i].name, name) == 0)
+            return &states[i];
+    return NULL;
+}
+
+enum rc assign_compare_states(const char *operator_name, const struct state_desc *old_states, size_t old_count,
+                              const struct state_desc *new_states, size_t new_count, bool allow_non_restored,
+                              struct err *err)
+{
+    struct buf text = {0};
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; i < old_count; i++) {
+        const struct state_desc *now = find_state(new_states, new_count, old_states[i].name);
+        struct buf lines = {0};
+
+        if (now != NULL)
+            compare_state(&old_states[i], now, &lines);
+        else if (!allow_non_restored)
+            buf_printf(&lines, "\n  was %s, is gone", kind_str(old_states[i].kind));
+        if (lines.len > 0)
+            buf_printf(&text, "\n state \"%s\":%s", old_states[i].name, buf_cstr(&lines));
+        buf_release(&lines);
+    }
+    if (text.len > 0)
+        rc = err_set(err, RC_INVALID, "operator \"%s\": its state in the snapshot does not fit this job:%s\n"
+                     "change the query back, or give the changed operator another 'uid' and start with -n "
+                     "(--allow-non-restored-state): it then starts empty", operator_name, buf_cstr(&text));
+    buf_release(&text);
+    return rc;
+}
