@@ -1,0 +1,292 @@
+/* heap_backend.c - keyed_backend in memory (`hashmap`): the row caches are the state, a snapshot is one keyed stream of
+ * all rows. Memory is unbounded by nature: it grows with the state (memory_bytes does not limit it). Serves small
+ * jobs, simulation, and as the oracle for rocks_backend.c. After: HeapKeyedStateBackend (flink-runtime). */
+#include "backend/keyed_core.h"
+#include "backend/keyed_stream.h"
+
+#define SCAN_VIEWS 256u
+#define WRITE_VIEWS 1024u /* rows copied under the mutex at once */
+#define SLAB_BYTES (1u << 20)
+
+struct heap_backend {
+    struct backend_core core; /* first */
+};
+struct heap_cursor {
+    struct keyed_cursor base; /* first */
+    struct row_walk walk;
+    struct buf prefix;
+};
+struct heap_snapshot {
+    struct keyed_snapshot base; /* first */
+    size_t state_count;         /* states that were there at the close */
+    struct row_cache **caches;
+};
+
+static void heap_close(struct keyed_backend *b)
+{
+    core_release(core_of(b));
+    mem_free(b);
+}
+
+static enum rc heap_state_open(struct keyed_backend *b, const struct state_desc *desc,
+                               struct keyed_state **out, struct err *err)
+{
+    struct core_state *s;
+    bool is_new;
+
+    RETURN_IF_ERR(core_open(core_of(b), desc, &s, &is_new, err));
+    *out = &s->base;
+    return RC_OK;
+}
+
+static enum rc heap_upsert(struct keyed_state *s, const struct key_batch *keys, void **rows,
+                           uint8_t *fresh, struct err *err)
+{
+    row_cache_tidy(core_state_of(s)->cache);
+    return row_cache_upsert(core_state_of(s)->cache, keys, rows, fresh, NULL, err);
+}
+
+static enum rc heap_get(struct keyed_state *s, const struct key_batch *keys, struct bytes *values,
+                        struct err *err)
+{
+    return row_cache_get(core_state_of(s)->cache, keys, values, NULL, err);
+}
+
+static enum rc heap_put(struct keyed_state *s, const struct key_batch *keys,
+                        const struct bytes *values, struct err *err)
+{
+    row_cache_tidy(core_state_of(s)->cache);
+    return row_cache_put(core_state_of(s)->cache, keys, values, true, err);
+}
+
+static enum rc heap_del(struct keyed_state *s, const struct key_batch *keys, struct err *err)
+{
+    row_cache_tidy(core_state_of(s)->cache);
+    return row_cache_del(core_state_of(s)->cache, keys, true, err);
+}
+
+/* ---- scans --------------------------------------------------------------------------------------- */
+
+static enum rc heap_scan_open(struct keyed_state *s, struct bytes prefix, struct keyed_cursor **out,
+                              struct err *err)
+{
+    struct heap_cursor *c = mem_calloc(1, sizeof *c);
+
+    (void)err;
+    c->base.backend = s->backend;
+    buf_append(&c->prefix, prefix.data, prefix.len);
+    row_walk_init(&c->walk, core_state_of(s)->cache, buf_bytes(&c->prefix));
+    *out = &c->base;
+    return RC_OK;
+}
+
+static enum rc heap_scan_next(struct keyed_cursor *cursor, uint32_t max, struct bytes *keys,
+                              struct bytes *values, uint32_t *got, struct err *err)
+{
+    struct heap_cursor *c = (struct heap_cursor *)cursor;
+    struct row_view views[SCAN_VIEWS];
+    uint32_t n;
+
+    (void)err;
+    *got = 0;
+    while (*got < max) {
+        uint32_t want = max - *got < SCAN_VIEWS ? max - *got : SCAN_VIEWS;
+
+        n = row_walk_next(&c->walk, views, want);
+        if (n == 0)
+            break;
+        for (uint32_t i = 0; i < n; i++, (*got)++) {
+            keys[*got] = views[i].key;
+            values[*got] = views[i].value;
+        }
+    }
+    return RC_OK;
+}
+
+static void heap_scan_close(struct keyed_cursor *cursor)
+{
+    struct heap_cursor *c = (struct heap_cursor *)cursor;
+
+    buf_release(&c->prefix);
+    mem_free(c);
+}
+
+/* ---- snapshots ----------------------------------------------------------------------------------- */
+
+static enum rc heap_snapshot_begin(struct keyed_backend *b, uint64_t checkpoint_id,
+                                   struct keyed_snapshot **out, struct err *err)
+{
+    struct backend_core *core = core_of(b);
+    struct heap_snapshot *s = mem_calloc(1, sizeof *s);
+
+    (void)checkpoint_id;
+    (void)err;
+    s->base.backend = b;
+    s->state_count = core->state_count;
+    s->caches = mem_alloc(core->state_count * sizeof(struct row_cache *));
+    for (size_t i = 0; i < s->state_count; i++)
+        s->caches[i] = core->states[i]->cache;
+    row_group_retire(core->rows); /* the last one's, if nothing came since */
+    row_group_close(core->rows);
+    core->snapshot = &s->base;
+    *out = &s->base;
+    return RC_OK;
+}
+
+/* Rows of one state, group by group. */
+struct state_rows {
+    struct row_snapshot *snapshot;
+    struct row_view *views; /* WRITE_VIEWS */
+    uint32_t count, next;
+    bool end;
+};
+
+static void refill(struct state_rows *r)
+{
+    if (r->end || r->next < r->count)
+        return;
+    r->count = row_snapshot_rows(r->snapshot)->next(row_snapshot_rows(r->snapshot), r->views, WRITE_VIEWS);
+    r->next = 0;
+    r->end = r->count == 0;
+}
+
+static enum rc write_groups(const struct backend_core *core, struct state_rows *rows, size_t count,
+                            struct snapshot_target *target, struct keyed_stream_writer *w,
+                            struct err *err)
+{
+    for (uint32_t g = core->range.first; g <= core->range.last; g++) {
+        for (size_t i = 0; i < count; i++) {
+            struct state_rows *r = &rows[i];
+
+            for (refill(r); !r->end; refill(r)) {
+                const struct row_view *v = &r->views[r->next];
+
+                if (keygroup_get_prefix(v->key.data, core->prefix_len) != g)
+                    break;
+                RETURN_IF_ERR(keyed_stream_write(w, g, (uint32_t)i, v->key, v->value, err));
+                r->next++;
+            }
+        }
+        if (target->ops->cancelled(target))
+            return err_set(err, RC_CANCELLED, "snapshot given up at key group %u", g);
+    }
+    for (size_t i = 0; i < count; i++)
+        ASSERT(rows[i].end); /* nothing outside the range */
+    return RC_OK;
+}
+
+static enum rc write_stream(const struct backend_core *core, struct heap_snapshot *s,
+                            struct state_rows *rows, struct snapshot_target *target,
+                            struct arena *arena, struct keyed_handle *out, struct err *err)
+{
+    struct keyed_stream_writer *w;
+    enum rc rc;
+
+    RETURN_IF_ERR(keyed_stream_writer_open(target, core->range, core->key_group_count,
+                                           (uint32_t)s->state_count, &w, err));
+    rc = write_groups(core, rows, s->state_count, target, w, err);
+    if (rc != RC_OK) {
+        keyed_stream_abort(w);
+        return rc;
+    }
+    row_snapshot_done(core->rows); /* everything was read */
+    return keyed_stream_finish(w, arena, out, err);
+}
+
+static enum rc heap_snapshot_write(struct keyed_snapshot *snapshot, struct snapshot_target *target,
+                                   struct arena *arena, struct keyed_handle *out, struct err *err)
+{
+    struct heap_snapshot *s = (struct heap_snapshot *)snapshot;
+    const struct backend_core *core = core_of(snapshot->backend);
+    struct state_rows *rows = mem_calloc(s->state_count, sizeof *rows);
+    enum rc rc;
+
+    for (size_t i = 0; i < s->state_count; i++) {
+        rows[i].snapshot = row_snapshot_new(s->caches[i], false);
+        rows[i].views = mem_alloc(WRITE_VIEWS * sizeof(struct row_view));
+    }
+    *out = (struct keyed_handle){
+        .kind = KEYED_STREAM,
+        .range = core->range,
+        .key_group_count = core->key_group_count,
+        .backend_id = arena_strdup(arena, core->backend_id),
+        .state_count = s->state_count,
+        .states = core_describe(core, s->state_count, arena),
+    };
+    rc = write_stream(core, s, rows, target, arena, out, err);
+    for (size_t i = 0; i < s->state_count; i++) {
+        row_snapshot_free(rows[i].snapshot);
+        mem_free(rows[i].views);
+    }
+    mem_free(rows);
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "snapshot of %s", core->name);
+}
+
+static void heap_snapshot_free(struct keyed_snapshot *snapshot)
+{
+    struct heap_snapshot *s = (struct heap_snapshot *)snapshot;
+    struct backend_core *core = core_of(snapshot->backend);
+
+    row_group_retire(core->rows);
+    core->snapshot = NULL;
+    mem_free(s->caches);
+    mem_free(s);
+}
+
+static void heap_notify(struct keyed_backend *b, uint64_t checkpoint_id)
+{
+    (void)b; /* every snapshot is whole: nothing to remember */
+    (void)checkpoint_id;
+}
+
+static void heap_stats(struct keyed_backend *b, struct keyed_stats *out)
+{
+    const struct backend_core *core = core_of(b);
+
+    *out = (struct keyed_stats){.cache_bytes = row_group_bytes(core->rows)};
+    for (size_t i = 0; i < core->state_count; i++) {
+        struct row_cache_stats s;
+
+        row_cache_stats(core->states[i]->cache, &s);
+        out->entries_cached += s.rows;
+        out->lookups += s.lookups;
+    }
+}
+
+/* ---- opening ------------------------------------------------------------------------------------- */
+
+static const struct keyed_backend_ops heap_ops = {
+    .close = heap_close,
+    .state_open = heap_state_open,
+    .upsert = heap_upsert,
+    .get = heap_get,
+    .put = heap_put,
+    .del = heap_del,
+    .scan_open = heap_scan_open,
+    .scan_next = heap_scan_next,
+    .scan_close = heap_scan_close,
+    .snapshot_begin = heap_snapshot_begin,
+    .snapshot_write = heap_snapshot_write,
+    .snapshot_free = heap_snapshot_free,
+    .notify_complete = heap_notify,
+    .notify_aborted = heap_notify,
+    .stats = heap_stats,
+};
+
+enum rc heap_backend_open(const struct keyed_backend_config *config, struct keyed_backend **out,
+                          struct err *err)
+{
+    struct heap_backend *b = mem_calloc(1, sizeof *b);
+    enum rc rc;
+
+    core_init(&b->core, &heap_ops, config, ROWS_ALL, SLAB_BYTES);
+    rc = core_check_handles(&b->core, config, err);
+    for (size_t i = 0; rc == RC_OK && i < config->restore_count; i++)
+        rc = core_restore_entries(&b->core, config, &config->restore[i], err);
+    if (rc != RC_OK) {
+        heap_close(&b->core.base);
+        return rc;
+    }
+    *out = &b->core.base;
+    return RC_OK;
+}

@@ -1,0 +1,346 @@
+#include "backend/keyed_core.h"
+
+#include "base/rng.h"
+
+/* ---- dispatch ------------------------------------------------------------------------------------ */
+
+enum rc keyed_backend_open(const struct keyed_backend_config *config, struct keyed_backend **out,
+                           struct err *err)
+{
+    enum rc rc;
+
+    *out = NULL;
+    ASSERT(config->range.first <= config->range.last &&
+           config->range.last < config->key_group_count &&
+           config->key_group_count <= KEY_GROUP_COUNT_MAX);
+    rc = config->kind == BACKEND_ROCKSDB ? rocks_backend_open(config, out, err)
+                                         : heap_backend_open(config, out, err);
+    if (rc == RC_OK)
+        return RC_OK;
+    if (config->restore_count > 0)
+        return err_wrap(err, rc, "restore %s", config->restore_operator);
+    return err_wrap(err, rc, "open state of %s", config->name);
+}
+
+void keyed_backend_close(struct keyed_backend *b)
+{
+    if (b != NULL)
+        b->ops->close(b);
+}
+
+enum rc keyed_state_open(struct keyed_backend *b, const struct state_desc *desc,
+                         struct keyed_state **out, struct err *err)
+{
+    return b->ops->state_open(b, desc, out, err);
+}
+
+enum rc keyed_upsert(struct keyed_state *s, const struct key_batch *keys, void **rows,
+                     uint8_t *fresh, struct err *err)
+{
+    core_check_keys(core_of(s->backend), keys);
+    return s->backend->ops->upsert(s, keys, rows, fresh, err);
+}
+
+enum rc keyed_get(struct keyed_state *s, const struct key_batch *keys, struct bytes *values,
+                  struct err *err)
+{
+    core_check_keys(core_of(s->backend), keys);
+    return s->backend->ops->get(s, keys, values, err);
+}
+
+enum rc keyed_put(struct keyed_state *s, const struct key_batch *keys, const struct bytes *values,
+                  struct err *err)
+{
+    core_check_keys(core_of(s->backend), keys);
+    return s->backend->ops->put(s, keys, values, err);
+}
+
+enum rc keyed_del(struct keyed_state *s, const struct key_batch *keys, struct err *err)
+{
+    core_check_keys(core_of(s->backend), keys);
+    return s->backend->ops->del(s, keys, err);
+}
+
+enum rc keyed_scan_open(struct keyed_state *s, struct bytes prefix, struct keyed_cursor **out,
+                        struct err *err)
+{
+    return s->backend->ops->scan_open(s, prefix, out, err);
+}
+
+enum rc keyed_scan_next(struct keyed_cursor *c, uint32_t max, struct bytes *keys,
+                        struct bytes *values, uint32_t *got, struct err *err)
+{
+    return c->backend->ops->scan_next(c, max, keys, values, got, err);
+}
+
+void keyed_scan_close(struct keyed_cursor *c)
+{
+    if (c != NULL)
+        c->backend->ops->scan_close(c);
+}
+
+enum rc keyed_snapshot_begin(struct keyed_backend *b, uint64_t checkpoint_id,
+                             struct keyed_snapshot **out, struct err *err)
+{
+    ASSERT(core_of(b)->snapshot == NULL);
+    return b->ops->snapshot_begin(b, checkpoint_id, out, err);
+}
+
+enum rc keyed_snapshot_write(struct keyed_snapshot *s, struct snapshot_target *target,
+                             struct arena *arena, struct keyed_handle *out, struct err *err)
+{
+    return s->backend->ops->snapshot_write(s, target, arena, out, err);
+}
+
+void keyed_snapshot_free(struct keyed_snapshot *s)
+{
+    if (s != NULL)
+        s->backend->ops->snapshot_free(s);
+}
+
+void keyed_notify_complete(struct keyed_backend *b, uint64_t checkpoint_id)
+{
+    b->ops->notify_complete(b, checkpoint_id);
+}
+
+void keyed_notify_aborted(struct keyed_backend *b, uint64_t checkpoint_id)
+{
+    b->ops->notify_aborted(b, checkpoint_id);
+}
+
+void keyed_stats(struct keyed_backend *b, struct keyed_stats *out) { b->ops->stats(b, out); }
+
+/* ---- core ---------------------------------------------------------------------------------------- */
+
+void core_init(struct backend_core *core, const struct keyed_backend_ops *ops,
+               const struct keyed_backend_config *config, enum row_mode mode, uint32_t slab_bytes)
+{
+    struct rng rng;
+
+    env_rng(config->env, "keyed-backend", &rng);
+    core->base.ops = ops;
+    core->env = config->env;
+    core->range = config->range;
+    core->key_group_count = config->key_group_count;
+    core->prefix_len = keygroup_prefix_len(config->key_group_count);
+    core->arena = arena_new(4096);
+    core->name = arena_strdup(core->arena, config->name);
+    core->backend_id = arena_strdup(core->arena, config->backend_id);
+    core->rows = row_group_new(mode, rng_u64(&rng));
+    core->slab_bytes = slab_bytes;
+}
+
+void core_release(struct backend_core *core)
+{
+    ASSERT(core->snapshot == NULL);
+    row_group_free(core->rows);
+    for (size_t i = 0; i < core->state_count; i++)
+        mem_free(core->states[i]);
+    mem_free(core->states);
+    arena_free(core->arena);
+}
+
+struct core_state *core_find(const struct backend_core *core, const char *name)
+{
+    for (size_t i = 0; i < core->state_count; i++) {
+        if (strcmp(core->states[i]->desc.name, name) == 0)
+            return core->states[i];
+    }
+    return NULL;
+}
+
+static const char *text(const char *s) { return s == NULL ? "" : s; }
+
+static enum rc check_desc(const struct state_desc *d, struct err *err)
+{
+    size_t len = strlen(text(d->name));
+
+    if (len == 0 || len > 255 || strcmp(d->name, "default") == 0)
+        return err_set(err, RC_INVALID, "state name \"%s\": needs 1 to 255 bytes, not \"default\"",
+                       text(d->name));
+    if (d->kind < STATE_VALUE || d->kind > STATE_TIMER)
+        return err_set(err, RC_CORRUPT, "state %s: kind %d", d->name, (int)d->kind);
+    if (d->ttl_ms != 0)
+        return err_set(err, RC_UNSUPPORTED, "state %s: time-to-live is not built yet", d->name);
+    return RC_OK;
+}
+
+static void copy_desc(struct arena *to, const struct state_desc *from, struct state_desc *out)
+{
+    *out = *from;
+    out->name = arena_strdup(to, from->name);
+    out->key_type = arena_strdup(to, text(from->key_type));
+    out->namespace_type = arena_strdup(to, text(from->namespace_type));
+    out->user_key_type = arena_strdup(to, text(from->user_key_type));
+    out->value_type = arena_strdup(to, text(from->value_type));
+    out->operand_operator = arena_strdup(to, text(from->operand_operator));
+}
+
+enum rc core_add(struct backend_core *core, const struct state_desc *desc, struct core_state **out,
+                 struct err *err)
+{
+    struct core_state *s;
+    struct row_cache_config config;
+    enum key_namespace ns;
+
+    RETURN_IF_ERR(check_desc(desc, err));
+    RETURN_IF_ERR(key_namespace_parse(text(desc->namespace_type), &ns, err));
+    if (core->state_count >= KEYED_STATES_MAX)
+        return err_set(err, RC_LIMIT, "more than %u states in one backend", KEYED_STATES_MAX);
+    s = mem_calloc(1, sizeof *s);
+    s->base.backend = &core->base;
+    s->id = (uint32_t)core->state_count;
+    s->ns = ns;
+    copy_desc(core->arena, desc, &s->desc);
+    config = (struct row_cache_config){
+        .fixed_value_bytes = desc->fixed_value_bytes,
+        .prefix_len = core->prefix_len,
+        .is_map = desc->kind == STATE_MAP,
+        .ns = ns,
+        .slab_bytes = core->slab_bytes,
+    };
+    s->cache = row_cache_new(core->rows, &config);
+    core->states = mem_realloc(core->states, (core->state_count + 1) * sizeof *core->states);
+    core->states[core->state_count++] = s;
+    *out = s;
+    return RC_OK;
+}
+
+static const char *kind_name(enum state_kind k)
+{
+    static const char *const names[] = {"?",   "VALUE",    "LIST",        "MAP",
+                                        "REDUCING", "AGGREGATING", "TIMER"};
+
+    return (size_t)k < ARRAY_LEN(names) ? names[k] : "?";
+}
+
+static void describe(const struct state_desc *d, struct buf *out)
+{
+    buf_printf(out, "%s, key %s, namespace %s", kind_name(d->kind), text(d->key_type),
+               text(d->namespace_type));
+    if (text(d->user_key_type)[0] != '\0')
+        buf_printf(out, ", map key %s", d->user_key_type);
+    if (text(d->value_type)[0] != '\0')
+        buf_printf(out, ", value %s", d->value_type);
+    if (d->fixed_value_bytes != 0)
+        buf_printf(out, " (%u bytes)", d->fixed_value_bytes);
+}
+
+static bool same_desc(const struct state_desc *a, const struct state_desc *b)
+{
+    return a->kind == b->kind && strcmp(text(a->key_type), text(b->key_type)) == 0 &&
+           strcmp(text(a->namespace_type), text(b->namespace_type)) == 0 &&
+           strcmp(text(a->user_key_type), text(b->user_key_type)) == 0 &&
+           strcmp(text(a->value_type), text(b->value_type)) == 0 &&
+           a->fixed_value_bytes == b->fixed_value_bytes && a->ttl_ms == b->ttl_ms;
+}
+
+static enum rc differ(const struct state_desc *old, const struct state_desc *now, enum rc rc,
+                      const char *old_word, const char *new_word, struct err *err)
+{
+    struct buf a = {0}, b = {0};
+
+    describe(old, &a);
+    describe(now, &b);
+    err_set(err, rc, "state %s differs:\n  %s: %s\n  %s: %s", now->name, old_word, buf_cstr(&a), new_word,
+            buf_cstr(&b));
+    buf_release(&a);
+    buf_release(&b);
+    return rc;
+}
+
+enum rc core_open(struct backend_core *core, const struct state_desc *desc, struct core_state **out,
+                  bool *is_new, struct err *err)
+{
+    struct core_state *s;
+
+    *is_new = false;
+    RETURN_IF_ERR(check_desc(desc, err));
+    s = core_find(core, desc->name);
+    if (s == NULL) {
+        *is_new = true;
+        RETURN_IF_ERR(core_add(core, desc, &s, err));
+    } else if (!same_desc(&s->desc, desc)) {
+        return differ(&s->desc, desc, RC_INVALID, "restored", "job", err);
+    }
+    s->opened = true;
+    *out = s;
+    return RC_OK;
+}
+
+static enum rc restore_state(struct backend_core *core, const struct state_desc *desc,
+                             struct core_state **out, struct err *err)
+{
+    struct core_state *s = core_find(core, text(desc->name));
+
+    if (s == NULL)
+        RETURN_IF_ERR(core_add(core, desc, &s, err));
+    else if (!same_desc(&s->desc, desc))
+        return differ(&s->desc, desc, RC_CORRUPT, "another handle", "this handle", err);
+    *out = s;
+    return RC_OK;
+}
+
+enum rc core_restore_states(struct backend_core *core, const struct keyed_handle *h,
+                            const char *what, struct arena *arena, struct core_state ***states,
+                            struct err *err)
+{
+    *states = ARENA_ARRAY(arena, h->state_count, struct core_state *);
+    for (size_t i = 0; i < h->state_count; i++) {
+        enum rc rc = restore_state(core, &h->states[i], &(*states)[i], err);
+
+        if (rc != RC_OK)
+            return err_wrap(err, rc, "%s", what);
+    }
+    return RC_OK;
+}
+
+void core_check_keys(const struct backend_core *core, const struct key_batch *keys)
+{
+    for (uint32_t i = 0; i < keys->count; i++) {
+        ASSERT(keys->offsets[i + 1] - keys->offsets[i] >= core->prefix_len);
+        ASSERT(key_group_range_has(
+            core->range, keygroup_get_prefix(keys->data + keys->offsets[i], core->prefix_len)));
+    }
+}
+
+struct state_desc *core_describe(const struct backend_core *core, size_t state_count,
+                                 struct arena *arena)
+{
+    struct state_desc *d = ARENA_ARRAY(arena, state_count, struct state_desc);
+
+    for (size_t i = 0; i < state_count; i++)
+        copy_desc(arena, &core->states[i]->desc, &d[i]);
+    return d;
+}
+
+static enum rc check_handle(const struct backend_core *core, const struct keyed_handle *h,
+                            struct err *err)
+{
+    if (h->key_group_count != core->key_group_count)
+        return err_set(err, RC_INVALID,
+                       "restored state has %u key groups (max parallelism), the job %u",
+                       h->key_group_count, core->key_group_count);
+    if (h->range.first > h->range.last || h->range.last >= h->key_group_count)
+        return err_set(err, RC_CORRUPT, "handle of key groups %u..%u of %u", h->range.first,
+                       h->range.last, h->key_group_count);
+    return RC_OK;
+}
+
+enum rc core_check_handles(const struct backend_core *core,
+                           const struct keyed_backend_config *config, struct err *err)
+{
+    for (size_t i = 0; i < config->restore_count; i++) {
+        struct key_group_range mine = key_group_range_meet(config->restore[i].range, core->range);
+
+        RETURN_IF_ERR(check_handle(core, &config->restore[i], err));
+        for (size_t j = 0; j < i; j++) {
+            struct key_group_range both = key_group_range_meet(config->restore[j].range, mine);
+
+            if (both.first <= both.last)
+                return err_set(err, RC_CORRUPT, "two handles hold key groups %u..%u", both.first,
+                               both.last);
+        }
+    }
+    return RC_OK;
+}
