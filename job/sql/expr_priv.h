@@ -184,6 +184,7 @@ enum time_unit {
     UNIT_MILLENNIUM, UNIT_CENTURY, UNIT_DECADE, UNIT_YEAR, UNIT_QUARTER, UNIT_MONTH, UNIT_WEEK, UNIT_DAY, UNIT_HOUR, UNIT_MINUTE,
     UNIT_SECOND, UNIT_MILLISECOND, UNIT_MICROSECOND, UNIT_NANOSECOND, UNIT_DOY, UNIT_DOW, UNIT_ISODOW, UNIT_ISOYEAR, UNIT_EPOCH,
 };
+row_fn row_floor_number, row_ceil_number; /* of a number; of a time: expr_time.c */
 bool time_unit_parse(const char *word, enum time_unit *out);
 
 /* ---- types ---- */

@@ -1,0 +1,82 @@
+/* utf8.c - code points of UTF-8 text for expressions. Positions and lengths of SQL are code points; text in a batch is valid
+ * UTF-8, but nothing here reads past the end if it is not. */
+#include "job/sql/expr_priv.h"
+
+uint64_t utf8_count(struct bytes b)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < b.len; i++)
+        n += (b.data[i] & 0xc0) != 0x80;
+    return n;
+}
+
+size_t utf8_offset(struct bytes b, uint64_t code_points)
+{
+    size_t i = 0;
+
+    if (code_points >= b.len)
+        return b.len;
+    for (; i < b.len && code_points > 0; code_points--)
+        i += utf8_len(b.data + i, b.data + b.len);
+    return i;
+}
+
+uint32_t utf8_get(const uint8_t *p, const uint8_t *end, uint32_t *len)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    uint32_t n = *p < 0x80 ? 1 : *p < 0xc2 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf5 ? 4 : 0, v;
+
+    *len = 1;
+    if (n == 1)
+        return *p;
+    if (n == 0 || (size_t)(end - p) < n)
+        return UINT32_MAX;
+    v = *p & (0x7fu >> n);
+    for (uint32_t i = 1; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return UINT32_MAX;
+        v = v << 6 | (p[i] & 0x3fu);
+    }
+    if (v < least[n] || v > 0x10ffff || (v >= 0xd800 && v < 0xe000))
+        return UINT32_MAX;
+    *len = n;
+    return v;
+}
+
+bool utf8_valid(struct bytes b)
+{
+    const uint8_t *p = b.data, *end = b.data + b.len;
+    uint32_t len;
+
+    while (p < end) {
+        if (*p >= 0x80 && utf8_get(p, end, &len) == UINT32_MAX)
+            return false;
+        p += *p < 0x80 ? 1 : len;
+    }
+    return true;
+}
+
+uint32_t utf8_put(uint32_t v, uint8_t out[4])
+{
+    if (v < 0x80) {
+        out[0] = (uint8_t)v;
+        return 1;
+    }
+    if (v < 0x800) {
+        out[0] = (uint8_t)(0xc0 | v >> 6);
+        out[1] = (uint8_t)(0x80 | (v & 0x3f));
+        return 2;
+    }
+    if (v < 0x10000) {
+        out[0] = (uint8_t)(0xe0 | v >> 12);
+        out[1] = (uint8_t)(0x80 | (v >> 6 & 0x3f));
+        out[2] = (uint8_t)(0x80 | (v & 0x3f));
+        return 3;
+    }
+    out[0] = (uint8_t)(0xf0 | v >> 18);
+    out[1] = (uint8_t)(0x80 | (v >> 12 & 0x3f));
+    out[2] = (uint8_t)(0x80 | (v >> 6 & 0x3f));
+    out[3] = (uint8_t)(0x80 | (v & 0x3f));
+    return 4;
+}
