@@ -154,7 +154,7 @@ static enum field_fault append_text(struct batch_builder *out, uint32_t column, 
 {
     if (text.len > VALUE_BYTES_MAX)
         return FIELD_TOO_LONG;
-    if (!ascii && !utf8_valid(text))
+    if (!ascii && !text_is_utf8(text))
         return FIELD_NOT_UTF8;
     batch_append_bytes(out, column, text);
     return FIELD_OK;
@@ -227,7 +227,7 @@ void field_quote(struct bytes text, struct buf *out)
     /* Never end inside a character. */
     while (n > 0 && n < text.len && (text.data[n] & 0xc0) == 0x80)
         n--;
-    valid = utf8_valid(bytes_of(text.data, n));
+    valid = text_is_utf8(bytes_of(text.data, n));
     buf_append_u8(out, quote);
     for (size_t i = 0; i < n; i++) {
         uint8_t c = text.data[i];
@@ -313,7 +313,7 @@ static size_t utf8_sequence(const uint8_t *p, size_t left)
     return 0;
 }
 
-bool utf8_valid(struct bytes text)
+bool text_is_utf8(struct bytes text)
 {
     const uint8_t *p = text.data, *end = p + text.len;
 

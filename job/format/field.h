@@ -33,7 +33,7 @@ void field_fault_print(enum field_fault fault, const struct type *type, struct b
 /* `text` in quotes as messages show it: double quotes when it holds a single one; at most 60 bytes, odd bytes as \xNN. */
 void field_quote(struct bytes text, struct buf *out);
 
-bool utf8_valid(struct bytes text);
+bool text_is_utf8(struct bytes text);
 
 /* Standard alphabet with padding. */
 void base64_encode(struct bytes plain, struct buf *out);
