@@ -5,6 +5,7 @@
 #include "base/thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
@@ -15,6 +16,7 @@
 struct log {
     struct mutex mutex; /* keeps lines whole when a write is short */
     int fd;
+    bool owned; /* log_free closes it */
     enum log_level least;
     struct clock *clock;
 };
@@ -28,10 +30,24 @@ struct log *log_new(int fd, enum log_level least, struct clock *clock)
     return log;
 }
 
+enum rc log_open(const char *path, enum log_level least, struct clock *clock, struct log **out, struct err *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+
+    *out = NULL;
+    if (fd < 0)
+        return err_os(err, errno, "open log file %s", path);
+    *out = log_new(fd, least, clock);
+    (*out)->owned = true;
+    return RC_OK;
+}
+
 void log_free(struct log *log)
 {
     if (log == NULL)
         return;
+    if (log->owned)
+        close(log->fd);
     mutex_release(&log->mutex);
     mem_free(log);
 }

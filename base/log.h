@@ -14,6 +14,8 @@ enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_OFF };
 struct log; /* opaque */
 /* fd is borrowed; clock gives the time stamps. */
 struct log *log_new(int fd, enum log_level least, struct clock *clock);
+/* To a file, made if absent, appended to; each line is one write. */
+MUST_USE enum rc log_open(const char *path, enum log_level least, struct clock *clock, struct log **out, struct err *err);
 void log_free(struct log *log);
 /* fmt carries the event and its pairs; log may be NULL (dropped). Control characters and line ends in
  * the result are written as \xNN. */
