@@ -178,6 +178,7 @@ static enum rc try_snapshot(struct fs *fs, const char *dir, bool digests, struct
     enum rc rc;
 
     r->dir = arena_strdup(r->arena, dir);
+    r->fault_count = 0;
     r->meta = ARENA_NEW(r->arena, struct checkpoint_metadata);
     GOTO_IF_ERR(recovery_read_metadata(fs, dir, r->arena, r->meta, &r->metadata_bytes, err));
     GOTO_IF_ERR(recovery_check_files(fs, r->meta, digests, r->arena, &r->faults, &r->fault_count, err));
@@ -229,8 +230,10 @@ static enum rc fill_newest_id(struct fs *fs, struct recovered *r, struct err *er
 
 struct candidate {
     const char *dir;
-    uint64_t id;      /* 0: unknown (a savepoint whose _metadata is damaged) */
-    int64_t wall_ms;  /* completion; of an unreadable one the time of its _metadata file */
+    const char *group; /* the directory of its job; of a savepoint its own */
+    uint64_t id;       /* 0: unknown (a savepoint whose _metadata is damaged) */
+    int64_t wall_ms;   /* completion; of an unreadable one the time of its _metadata file */
+    int64_t group_ms;  /* of the newest readable one of its group; all unreadable: the latest */
     bool has_metadata;
     enum rc rc;         /* of reading its _metadata */
     const char *reason; /* why it cannot be read; NULL */
@@ -248,15 +251,15 @@ struct candidates {
     bool savepoints; /* list them too */
 };
 
-static struct candidate *add_candidate(struct candidates *c, const char *name, uint64_t id)
+static void add_candidate(struct candidates *c, const char *name, uint64_t id)
 {
+    const char *dir = arena_printf(c->arena, "%s/%s", strcmp(c->dir, "/") == 0 ? "" : c->dir, name);
+
     if (c->count == c->cap) {
         c->cap = c->cap == 0 ? 16 : c->cap * 2;
         c->items = mem_realloc(c->items, c->cap * sizeof *c->items);
     }
-    c->items[c->count] =
-        (struct candidate){.dir = arena_printf(c->arena, "%s/%s", c->dir, name), .id = id};
-    return &c->items[c->count++];
+    c->items[c->count++] = (struct candidate){.dir = dir, .group = id == 0 ? dir : c->dir, .id = id};
 }
 
 static enum rc list_one(void *ctx, const char *name, struct err *err UNUSED)
@@ -273,7 +276,8 @@ static enum rc list_one(void *ctx, const char *name, struct err *err UNUSED)
             c->job_cap = c->job_cap == 0 ? 16 : c->job_cap * 2;
             c->job_dirs = mem_realloc(c->job_dirs, c->job_cap * sizeof *c->job_dirs);
         }
-        c->job_dirs[c->job_count++] = arena_printf(c->arena, "%s/%s", c->dir, name);
+        c->job_dirs[c->job_count++] =
+            arena_printf(c->arena, "%s/%s", strcmp(c->dir, "/") == 0 ? "" : c->dir, name);
     }
     return RC_OK;
 }
@@ -309,23 +313,38 @@ static enum rc look_at(struct candidates *c, struct candidate *k, struct err *er
     return RC_OK;
 }
 
-/* Newest first. Within one job ids decide: clocks may have been set back. */
-static int by_id(const void *a, const void *b)
+static void date_groups(struct candidates *c)
 {
-    const struct candidate *x = a, *y = b;
+    for (size_t i = 0; i < c->count; i++) {
+        struct candidate *k = &c->items[i];
+        uint64_t newest_id = 0;
+        bool readable = false;
 
-    return (x->id < y->id) - (x->id > y->id);
+        for (size_t j = 0; j < c->count; j++) {
+            const struct candidate *other = &c->items[j];
+            bool reads = other->has_metadata && other->rc == RC_OK;
+
+            if (strcmp(other->group, k->group) != 0 || !other->has_metadata || (readable && !reads))
+                continue;
+            if ((reads && !readable) || (reads ? other->id > newest_id : other->wall_ms > k->group_ms)) {
+                k->group_ms = other->wall_ms;
+                newest_id = other->id;
+            }
+            readable = readable || reads;
+        }
+    }
 }
 
-static int by_time(const void *a, const void *b)
+/* Newest first. Jobs by time; within a job ids decide: a clock may have been set back, and an unreadable one has no time. */
+static int newest_first(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
 
-    if (x->wall_ms != y->wall_ms)
-        return x->wall_ms < y->wall_ms ? 1 : -1;
-    if (x->id != y->id)
-        return x->id < y->id ? 1 : -1;
-    return strcmp(y->dir, x->dir);
+    if (x->group_ms != y->group_ms)
+        return x->group_ms < y->group_ms ? 1 : -1;
+    if (strcmp(x->group, y->group) != 0)
+        return strcmp(y->group, x->group);
+    return (x->id < y->id) - (x->id > y->id);
 }
 
 static enum rc collect(struct candidates *c, const char *dir, struct err *err)
@@ -354,7 +373,7 @@ static void add_skip(struct recovered *r, size_t room, const char *path, const c
 }
 
 /* "none of the 3 snapshots in .. can be restored: a: why; b: why" */
-static enum rc none_left(const struct recovered *r, const char *dir, enum rc worst, struct err *err)
+static enum rc none_left(const struct recovered *r, const char *dir, struct err *err)
 {
     struct buf text = {0};
     enum rc rc;
@@ -362,7 +381,7 @@ static enum rc none_left(const struct recovered *r, const char *dir, enum rc wor
     buf_printf(&text, "none of the %zu snapshots in %s can be restored:", r->skip_count, dir);
     for (size_t i = 0; i < r->skip_count && text.len < ERR_MSG_MAX * 3 / 4; i++)
         buf_printf(&text, "\n  %s", r->skips[i].reason);
-    rc = err_set(err, worst, "%s", buf_cstr(&text));
+    rc = err_set(err, RC_CORRUPT, "%s", buf_cstr(&text));
     buf_release(&text);
     return rc;
 }
@@ -376,7 +395,6 @@ static bool of_that_job(const struct candidate *k, const struct recovery_options
 
 static enum rc choose(struct candidates *c, const char *dir, struct recovered *r, struct err *err)
 {
-    enum rc worst = RC_CORRUPT;
     size_t offered = 0;
 
     r->skips = ARENA_ARRAY(r->arena, c->count, struct recovery_skip);
@@ -401,7 +419,7 @@ static enum rc choose(struct candidates *c, const char *dir, struct recovered *r
                        c->options->job_name == NULL ? "" : " of job \"",
                        c->options->job_name == NULL ? "" : c->options->job_name,
                        c->options->job_name == NULL ? "" : "\"");
-    return none_left(r, dir, worst, err);
+    return none_left(r, dir, err);
 }
 
 static enum rc open_several(const struct env *env, const char *dir, const struct recovery_options *options,
@@ -415,13 +433,9 @@ static enum rc open_several(const struct env *env, const char *dir, const struct
     if (c.job_count == 0 && c.count == 0)
         GOTO_IF_ERR(err_set(err, RC_NOT_FOUND, "%s: neither a checkpoint, a savepoint, a job's directory nor "
                             "a directory of those", dir));
-    if (c.count > 0) {
-        bool one_job = c.job_count == 0;
-
-        for (size_t i = 0; i < c.count; i++)
-            one_job = one_job && !layout_is_savepoint(path_base(c.items[i].dir));
-        qsort(c.items, c.count, sizeof *c.items, one_job ? by_id : by_time);
-    }
+    date_groups(&c);
+    if (c.count > 1)
+        qsort(c.items, c.count, sizeof *c.items, newest_first);
     GOTO_IF_ERR(choose(&c, dir, r, err));
 out:
     mem_free(c.items);

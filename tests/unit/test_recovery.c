@@ -1,0 +1,338 @@
+/* links: checkpoint */
+#include "checkpoint/recovery.h"
+
+#include "checkpoint/layout.h"
+#include "checkpoint/savepoint.h"
+#include "tests/lib/check_ext.h"
+#include "tests/lib/fault_fs.h"
+#include "tests/lib/scene.h"
+#include "tests/lib/sim_fs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#define JOB_DIR "/ckpt/" SCENE_JOB_ID
+#define OTHER_DIR "/ckpt/ffffffffffffffffffffffffffffffff"
+
+static struct fs *sim, *fs;
+static struct scene scene;
+static struct arena *arena;
+static struct err err;
+static struct recovered r;
+static const struct recovery_options plain, with_digests = {.digests = true};
+
+/* Checkpoints 1, 2 and 3 retained. */
+static void setup(void)
+{
+    sim = sim_fs_new(NULL);
+    fs = fault_fs_new(sim);
+    arena = arena_new(0);
+    err = (struct err){0};
+    r = (struct recovered){0};
+    scene_init(&scene, fs, "/ckpt", "/local");
+    ck_assert_ok(scene_open(&scene, &err));
+    for (uint64_t id = 1; id <= 3; id++)
+        ck_assert_ok(scene_checkpoint(&scene, id, &err));
+}
+
+static void teardown(void)
+{
+    recovered_release(&r);
+    scene_close(&scene);
+    fault_fs_free(fs);
+    sim_fs_free(sim);
+    arena_free(arena);
+}
+
+static enum rc open_path(const char *path, const struct recovery_options *options)
+{
+    recovered_release(&r);
+    return recovery_open(&scene.env, path, options, &r, &err);
+}
+
+static const char *shared_of(uint64_t i)
+{
+    char name[LAYOUT_NAME_MAX];
+
+    layout_shared_name(digest_of(scene_content(arena, i)), name);
+    return arena_printf(arena, JOB_DIR "/shared/%s", name);
+}
+
+static void cut(const char *path, uint64_t len)
+{
+    struct fs_file *file;
+
+    ck_assert_ok(fs_open_append(sim, path, len, &file, &err));
+    ck_assert_ok(fs_close(&file, &err));
+}
+
+/* ---- paths ------------------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *path;
+    uint64_t id;
+} paths[] = {
+    {JOB_DIR "/chk-2", 2},
+    {JOB_DIR "/chk-2/", 2},
+    {JOB_DIR "/chk-2/_metadata", 2},
+    {"file://" JOB_DIR "/chk-2", 2},
+    {"file:" JOB_DIR "/chk-2/_metadata", 2},
+    {JOB_DIR "/../" SCENE_JOB_ID "/chk-1", 1},
+    {JOB_DIR, 3},
+    {"/ckpt", 3},
+    {"file:///ckpt", 3},
+};
+
+START_TEST(every_way_to_name_a_snapshot_finds_it)
+{
+    ck_assert_ok(open_path(paths[_i].path, &plain));
+    ck_assert_uint_eq(r.meta->checkpoint_id, paths[_i].id);
+    ck_assert_str_eq(r.dir, arena_printf(arena, JOB_DIR "/chk-%" PRIu64, paths[_i].id));
+    ck_assert_uint_eq(r.newest_seen_id, 3);
+    ck_assert_uint_gt(r.metadata_bytes, 64);
+    ck_assert_uint_eq(r.skip_count, 0);
+}
+END_TEST
+
+/* B13: final codes with one clear message. */
+static const struct {
+    const char *path;
+    enum rc rc;
+    const char *message;
+} refusals[] = {
+    {"/nowhere", RC_NOT_FOUND, "restore: stat /nowhere: "},
+    {"/empty", RC_NOT_FOUND, "/empty: neither a checkpoint, a savepoint, a job's directory nor a directory of those"},
+    {JOB_DIR "/chk-4", RC_NOT_FOUND, JOB_DIR "/chk-4"},
+    {JOB_DIR "/chk-9", RC_NOT_FOUND, "chk-9: has no _metadata: this checkpoint was never completed"},
+    {JOB_DIR "/LOCK", RC_INVALID, "LOCK: neither a directory nor a file named _metadata"},
+    {"hdfs://host/ckpt", RC_UNSUPPORTED, "hdfs"},
+};
+
+START_TEST(what_is_no_snapshot_is_refused_for_good)
+{
+    ck_assert_ok(fs_mkdir(sim, "/empty", &err));
+    ck_assert_ok(fs_mkdir(sim, JOB_DIR "/chk-9", &err));
+    ck_assert_rc_msg(open_path(refusals[_i].path, &plain), refusals[_i].rc, refusals[_i].message);
+}
+END_TEST
+
+/* B02 and C9: never offered, and yet its id is not used again. */
+START_TEST(an_incomplete_checkpoint_is_not_offered_but_its_id_counts)
+{
+    ck_assert_ok(fs_mkdir(sim, JOB_DIR "/chk-9", &err));
+    ck_assert_ok(open_path(JOB_DIR, &plain));
+    ck_assert_uint_eq(r.meta->checkpoint_id, 3);
+    ck_assert_uint_eq(r.skip_count, 0);
+    ck_assert_uint_eq(r.newest_seen_id, 9);
+}
+END_TEST
+
+/* ---- damage ----------------------------------------------------------------------------------------- */
+
+/* B15 */
+START_TEST(a_cut_metadata_says_where)
+{
+    uint64_t lengths[] = {0, 1, 16, 63, 64, 128, 192};
+    struct fs_stat st;
+
+    ck_assert_ok(fs_stat(sim, JOB_DIR "/chk-3/_metadata", &st, &err));
+    cut(JOB_DIR "/chk-3/_metadata", lengths[_i]);
+    ck_assert_rc_msg(open_path(JOB_DIR "/chk-3", &plain), RC_CORRUPT,
+                     lengths[_i] < 64
+                         ? arena_printf(arena, JOB_DIR "/chk-3/_metadata: cut at byte %" PRIu64 " of 64", lengths[_i])
+                         : arena_printf(arena, JOB_DIR "/chk-3/_metadata: cut at byte %" PRIu64 " of %" PRIu64,
+                                        lengths[_i], st.size_bytes));
+}
+END_TEST
+
+/* B16: all of them, with size and operator, before anything starts. */
+START_TEST(every_missing_file_is_listed)
+{
+    for (uint64_t i = 3; i <= 5; i++)
+        ck_assert_ok(fs_unlink(sim, shared_of(i), &err));
+    ck_assert_int_eq(open_path(JOB_DIR "/chk-3", &plain), RC_NOT_FOUND);
+    ck_assert_uint_eq(r.fault_count, 3);
+    ck_assert(strstr(err.msg, "3 of its files are missing:") != NULL);
+    for (uint64_t i = 3; i <= 5; i++)
+        ck_assert_msg(strstr(err.msg, arena_printf(arena, "%s (%zu bytes, operator \"Toy[k]\" subtask 0): missing",
+                                                   shared_of(i), scene_content(arena, i).len)) != NULL,
+                      "%s", err.msg);
+    ck_assert_ptr_null(r.meta);
+}
+END_TEST
+
+START_TEST(a_file_of_another_length_is_a_fault)
+{
+    cut(shared_of(5), 10);
+    ck_assert_rc_msg(open_path(JOB_DIR "/chk-3", &plain), RC_CORRUPT, "10 bytes instead of");
+}
+END_TEST
+
+/* B17: seen with digests on; without, the backend checks before use. */
+START_TEST(a_flipped_bit_is_found_by_digest)
+{
+    ck_assert(sim_fs_flip(sim, shared_of(5), 100, 4));
+    ck_assert_ok(open_path(JOB_DIR "/chk-3", &plain));
+    ck_assert_rc_msg(open_path(JOB_DIR "/chk-3", &with_digests), RC_CORRUPT, "digest differs: ");
+    ck_assert_ok(open_path(JOB_DIR "/chk-2", &with_digests));
+}
+END_TEST
+
+/* B07: only chk-3 was copied: the list says what it needs. */
+START_TEST(a_moved_directory_restores_and_a_part_of_it_does_not)
+{
+    ck_assert_ok(fs_mkdir(sim, "/alone", &err));
+    ck_assert_ok(fs_mkdir(sim, "/alone/chk-3", &err));
+    ck_assert_ok(fs_copy(sim, JOB_DIR "/chk-3/_metadata", "/alone/chk-3/_metadata", &err));
+    ck_assert_rc_msg(open_path("/alone/chk-3", &plain), RC_NOT_FOUND, "5 of its files are missing:");
+    scene_close(&scene);
+    ck_assert_ok(fs_rename(sim, JOB_DIR, "/moved", &err));
+    ck_assert_ok(open_path("/moved/chk-3", &with_digests));
+    ck_assert_str_eq(r.dir, "/moved/chk-3");
+    ck_assert_ok(open_path("/moved", &plain));
+}
+END_TEST
+
+/* B12 */
+START_TEST(a_directory_gives_the_newest_that_verifies_and_says_what_it_skipped)
+{
+    ck_assert(sim_fs_flip(sim, shared_of(5), 3, 1)); /* chk-3's alone */
+    cut(JOB_DIR "/chk-2/_metadata", 100);
+    ck_assert_ok(open_path(_i == 0 ? JOB_DIR : "/ckpt", &plain));
+    ck_assert_uint_eq(r.meta->checkpoint_id, 1);
+    ck_assert_uint_eq(r.skip_count, 2);
+    ck_assert_str_eq(r.skips[0].path, JOB_DIR "/chk-3");
+    ck_assert(strstr(r.skips[0].reason, "digest differs") != NULL);
+    ck_assert_str_eq(r.skips[1].path, JOB_DIR "/chk-2");
+    ck_assert(strstr(r.skips[1].reason, "cut at byte 100") != NULL);
+    ck_assert_uint_eq(r.fault_count, 0);
+    ck_assert_uint_eq(r.newest_seen_id, 3);
+    /* A given one is that one or an error. */
+    ck_assert_rc(open_path(JOB_DIR "/chk-3", &with_digests), RC_CORRUPT);
+    ck_assert_rc(open_path(JOB_DIR "/chk-2", &plain), RC_CORRUPT);
+}
+END_TEST
+
+START_TEST(when_none_verifies_every_reason_is_said)
+{
+    for (uint64_t id = 1; id <= 3; id++)
+        cut(arena_printf(arena, JOB_DIR "/chk-%" PRIu64 "/_metadata", id), 70 + id);
+    ck_assert_int_eq(open_path(JOB_DIR, &plain), RC_CORRUPT);
+    ck_assert_msg(strstr(err.msg, "none of the 3 snapshots") != NULL && strstr(err.msg, "cut at byte 71") != NULL &&
+                      strstr(err.msg, "cut at byte 73") != NULL, "%s", err.msg);
+}
+END_TEST
+
+/* B14: what may pass is not taken for damage: no older one is chosen because the newest cannot be read right now. */
+START_TEST(a_read_error_names_file_and_errno_and_passes_nothing_over)
+{
+    static const char *const given[] = {JOB_DIR "/chk-3", JOB_DIR, "/ckpt"};
+
+    fault_fs_add(fs, (struct fault){.kinds = FAULT_OPEN_READ, .path = "*chk-3/_metadata", .times = UINT64_MAX,
+                                    .os_errno = EACCES});
+    ck_assert_rc_msg(open_path(given[_i], &plain), RC_IO, "chk-3/_metadata (injected): Permission denied");
+    fault_fs_clear(fs);
+    ck_assert_ok(open_path(given[_i], &plain));
+    ck_assert_uint_eq(r.meta->checkpoint_id, 3);
+}
+END_TEST
+
+START_TEST(looking_writes_nothing)
+{
+    struct buf before = {0}, after = {0};
+    uint64_t ops = sim_fs_op_count(sim);
+
+    sim_fs_dump(sim, &before);
+    ck_assert_ok(open_path(JOB_DIR, &with_digests));
+    ck_assert_rc(open_path("/nowhere", &plain), RC_NOT_FOUND);
+    sim_fs_dump(sim, &after);
+    ck_assert_str_eq(buf_cstr(&before), buf_cstr(&after));
+    ck_assert_uint_eq(sim_fs_op_count(sim), ops);
+    buf_release(&before);
+    buf_release(&after);
+}
+END_TEST
+
+/* ---- several jobs, savepoints ------------------------------------------------------------------------ */
+
+static void make_savepoint(uint64_t id, struct storage_attempt **a)
+{
+    struct checkpoint_metadata m;
+
+    ck_assert_ok(savepoint_begin(scene.storage, id, "/ckpt", a, &err));
+    ck_assert_ok(scene_publish(&scene, *a, id, arena, &m, &err));
+    m.kind = CHECKPOINT_SAVEPOINT;
+    ck_assert_ok(storage_attempt_complete(*a, &m, &err));
+}
+
+START_TEST(a_savepoint_stands_alone_and_counts_in_a_root)
+{
+    struct storage_attempt *a;
+    const char *dir;
+
+    make_savepoint(4, &a);
+    dir = arena_strdup(arena, storage_attempt_dir(a));
+    storage_attempt_free(a);
+    ck_assert(layout_is_savepoint(path_base(dir)));
+    ck_assert_ok(open_path("/ckpt", &plain));
+    ck_assert_str_eq(r.dir, dir);
+    ck_assert_int_eq(r.meta->kind, CHECKPOINT_SAVEPOINT);
+    scene_close(&scene);
+    ck_assert_ok(fs_remove_tree(sim, JOB_DIR, &err)); /* it needs nothing of the job */
+    ck_assert_ok(open_path(dir, &with_digests));
+    ck_assert_str_eq(r.dir, dir);
+}
+END_TEST
+
+START_TEST(resume_takes_the_newest_checkpoint_of_that_job_over_all_directories)
+{
+    struct storage_attempt *a;
+
+    make_savepoint(8, &a); /* newer, but the user's */
+    storage_attempt_free(a);
+    scene_close(&scene);
+    ck_assert_ok(fs_rename(sim, JOB_DIR, OTHER_DIR, &err));
+    ck_assert_ok(scene_open(&scene, &err));
+    ck_assert_ok(scene_checkpoint(&scene, 7, &err));
+    ck_assert_ok(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err));
+    ck_assert_str_eq(r.dir, JOB_DIR "/chk-7");
+    recovered_release(&r);
+    ck_assert(sim_fs_flip(sim, JOB_DIR "/chk-7/_metadata", 90, 1));
+    ck_assert_ok(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err));
+    ck_assert_str_eq(r.dir, OTHER_DIR "/chk-3");
+    recovered_release(&r);
+    ck_assert_rc_msg(recovery_newest_of_job(&scene.env, "/ckpt", "another", &r, &err), RC_NOT_FOUND,
+                     "no completed checkpoint or savepoint of job \"another\"");
+    recovered_release(&r);
+    ck_assert_rc(recovery_newest_of_job(&scene.env, "/nowhere", "scene", &r, &err), RC_NOT_FOUND);
+}
+END_TEST
+
+START_TEST(the_newest_id_of_a_directory_counts_incomplete_ones)
+{
+    uint64_t id;
+
+    ck_assert_ok(fs_mkdir(sim, JOB_DIR "/chk-41", &err));
+    ck_assert_ok(recovery_newest_id(fs, JOB_DIR, &id, &err));
+    ck_assert_uint_eq(id, 41);
+    ck_assert_ok(recovery_newest_id(fs, "/nowhere", &id, &err));
+    ck_assert_uint_eq(id, 0);
+}
+END_TEST
+
+TEST_MAIN("recovery", tcase_add_checked_fixture(tc, setup, teardown);
+          tcase_add_loop_test(tc, every_way_to_name_a_snapshot_finds_it, 0, ARRAY_LEN(paths));
+          tcase_add_loop_test(tc, what_is_no_snapshot_is_refused_for_good, 0, ARRAY_LEN(refusals));
+          tcase_add_test(tc, an_incomplete_checkpoint_is_not_offered_but_its_id_counts);
+          tcase_add_loop_test(tc, a_cut_metadata_says_where, 0, 7);
+          tcase_add_test(tc, every_missing_file_is_listed);
+          tcase_add_test(tc, a_file_of_another_length_is_a_fault);
+          tcase_add_test(tc, a_flipped_bit_is_found_by_digest);
+          tcase_add_test(tc, a_moved_directory_restores_and_a_part_of_it_does_not);
+          tcase_add_loop_test(tc, a_directory_gives_the_newest_that_verifies_and_says_what_it_skipped, 0, 2);
+          tcase_add_test(tc, when_none_verifies_every_reason_is_said);
+          tcase_add_loop_test(tc, a_read_error_names_file_and_errno_and_passes_nothing_over, 0, 3);
+          tcase_add_test(tc, looking_writes_nothing);
+          tcase_add_test(tc, a_savepoint_stands_alone_and_counts_in_a_root);
+          tcase_add_test(tc, resume_takes_the_newest_checkpoint_of_that_job_over_all_directories);
+          tcase_add_test(tc, the_newest_id_of_a_directory_counts_incomplete_ones);)
