@@ -6,6 +6,7 @@
 #include "job/batch.h"
 
 #define ROWS_START 256u
+#define BYTES_START 1024u
 /* A column that grew past this for one huge value gives its memory back at the next clear. */
 #define BYTES_KEPT_MAX (2u * BATCH_BYTES_MAX)
 
@@ -40,6 +41,13 @@ const char *row_kind_str(enum row_kind k)
     return text[k];
 }
 
+/* `bytes` is never NULL, so that an offset may always be added to it. */
+static void start_bytes(struct build_column *c)
+{
+    c->bytes_cap = BYTES_START;
+    c->bytes = mem_alloc(c->bytes_cap);
+}
+
 /* Room for `rows` rows in all columns; new validity bits are set, new bytes zero. */
 static void grow_rows(struct batch_builder *b, uint32_t rows)
 {
@@ -54,6 +62,8 @@ static void grow_rows(struct batch_builder *b, uint32_t rows)
             c->offsets = mem_realloc(c->offsets, ((size_t)rows + 1) * sizeof *c->offsets);
             if (b->rows_cap == 0)
                 c->offsets[0] = 0;
+            if (c->bytes == NULL)
+                start_bytes(c);
         } else if (c->bits) {
             c->values = mem_realloc(c->values, words * 8);
             memset(c->values + words_old * 8, 0, (words - words_old) * 8);
@@ -122,8 +132,7 @@ void batch_builder_clear(struct batch_builder *b)
         c->has_null = false;
         if (c->bytes_cap > BYTES_KEPT_MAX) {
             mem_free(c->bytes);
-            c->bytes = NULL;
-            c->bytes_cap = 0;
+            start_bytes(c);
         }
     }
     b->rows = 0;
@@ -218,7 +227,7 @@ static void grow_bytes(struct build_column *c, uint32_t row, size_t more)
 
     ASSERT(need <= INT32_MAX);
     if (need > c->bytes_cap) {
-        c->bytes_cap = need < 1024 ? 1024 : need + need / 2;
+        c->bytes_cap = need + need / 2;
         c->bytes = mem_realloc(c->bytes, c->bytes_cap);
     }
 }

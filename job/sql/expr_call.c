@@ -4,7 +4,7 @@
 
 #include "job/sql/sql_error.h"
 
-static const struct func *const tables[] = {math_funcs, text_funcs, time_funcs, hash_funcs, misc_funcs};
+static const struct func *const tables[] = {math_funcs, text_funcs, time_funcs, hash_funcs};
 
 static const struct func *find_func(const char *name)
 {

@@ -250,10 +250,15 @@ static bool take_offset(const uint8_t **p, const uint8_t *end, int64_t *out_s)
 
 static bool take_fraction(const uint8_t **p, const uint8_t *end, uint8_t count, int64_t *ns)
 {
-    if (!take_number(p, end, count == 1 ? 2 : count, ns) && count != 1)
-        return false;
-    for (uint8_t k = count; k < 9; k++)
+    *ns = 0;
+    for (uint8_t k = 0; k < 9; k++) {
         *ns *= 10;
+        if (k >= count)
+            continue;
+        if (*p == end || **p < '0' || **p > '9')
+            return false;
+        *ns += *(*p)++ - '0';
+    }
     return true;
 }
 

@@ -46,6 +46,10 @@ static void own_flags(struct expr *e)
     case NODE_CALL:
         e->fallible = (e->func->flags & FUNC_FALLIBLE) != 0;
         e->stable = (e->func->flags & FUNC_UNSTABLE) == 0;
+        for (uint32_t i = 0; i < e->arg_count; i++) {
+            if ((e->func->flags & FUNC_ZONED) != 0 && e->args[i]->type.kind == TYPE_TIMESTAMP_LTZ)
+                e->stable = false;
+        }
         break;
     case NODE_CAST:
         e->fallible = e->cast->fallible && !e->try_cast;

@@ -156,6 +156,7 @@ enum {
     FUNC_LENIENT = 1,   /* row is called for null arguments too */
     FUNC_FALLIBLE = 2,  /* may return an error */
     FUNC_UNSTABLE = 4,  /* depends on clock or time zone */
+    FUNC_ZONED = 32,    /* depends on the time zone when an argument is TIMESTAMP_LTZ */
     FUNC_NULLABLE = 8,  /* may be null although no argument is */
     FUNC_NOT_NULL = 16, /* never null, whatever the arguments */
 };
@@ -175,9 +176,9 @@ struct func {
     enum rc (*bind)(struct bind *b, const struct ast_expr *ast, struct expr *e);
     int32_t param; /* given to e->param */
 };
-extern const struct func math_funcs[], text_funcs[], time_funcs[], hash_funcs[], misc_funcs[]; /* end with name NULL */
+extern const struct func math_funcs[], text_funcs[], time_funcs[], hash_funcs[]; /* end with name NULL */
 extern const struct func func_add, func_sub, func_mul, func_div, func_mod, func_neg, func_compare, func_not, func_is_null,
-    func_is_bool, func_distinct, func_like, func_concat_op, func_shift_time, func_time_diff;
+    func_is_bool, func_distinct, func_concat_op, func_shift_time;
 
 /* Words of EXTRACT, FLOOR TO, TIMESTAMPADD ... */
 enum time_unit {
