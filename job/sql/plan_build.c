@@ -208,6 +208,36 @@ static bool is_identity(const struct plan_stream *s)
     return true;
 }
 
+/* "Calc(select=[a, b + 1 AS c], where=[a > 2])" */
+static const struct plan_node *calc_node(struct plan *p, const struct plan_stream *s)
+{
+    const struct plan_calc *calc = s->calc;
+    struct buf out = {0};
+    const struct plan_node *node;
+
+    for (uint32_t i = 0; i < s->schema->field_count; i++) {
+        struct buf text = {0};
+        const char *name = s->schema->fields[i].name;
+        int32_t column = expr_column(calc->exprs[i]);
+
+        if (column >= 0)
+            buf_append_str(&text, calc->input->fields[column].name);
+        else
+            expr_print(calc->exprs[i], calc->input, &text);
+        buf_printf(&out, "%s%s", i == 0 ? "" : ", ", buf_cstr(&text));
+        if (strcmp(buf_cstr(&text), name) != 0)
+            buf_printf(&out, " AS %s", name);
+        buf_release(&text);
+    }
+    if (calc->where != NULL) {
+        buf_append_str(&out, "], where=[");
+        expr_print(calc->where, calc->input, &out);
+    }
+    node = plan_node_new(p, s->physical, s->physical->changelog, "Calc(select=[%s])", buf_cstr(&out));
+    buf_release(&out);
+    return node;
+}
+
 enum rc plan_flush(struct plan *p, struct plan_stream *s)
 {
     struct calc_spec *spec;
@@ -226,6 +256,7 @@ enum rc plan_flush(struct plan *p, struct plan_stream *s)
         .exprs = s->calc->exprs,
         .time_zone = p->time_zone,
     };
+    s->physical = calc_node(p, s);
     RETURN_IF_ERR(plan_op_new(p, "Calc", &op));
     op->spec.make = make_calc;
     op->spec.spec = spec;

@@ -49,7 +49,6 @@ static enum rc add_computed(struct plan *p, const struct catalog_entry *e, struc
     s->schema = schema_copy(p->arena, e->row);
     s->calc = calc;
     set_table_fields(p, s, s->ident);
-    s->physical = plan_node_new(p, s->physical, "I", "Calc(select=[%s])", plan_names(p, s->schema));
     s->logical = plan_node_new(p, s->logical, NULL, "LogicalProject(exprs=[%s])", plan_names(p, s->schema));
     return plan_flush(p, s);
 }
@@ -215,30 +214,24 @@ static enum rc plan_table(struct plan *p, const struct ast_from *from, struct pl
 
 /* ---- VALUES ------------------------------------------------------------------------------------- */
 
-/* CASE over all values of a column: its type is the one that fits them all. */
-static enum rc values_type(struct plan *p, const struct plan_stream *none, const struct ast_query *q, uint32_t column,
-                           struct type *out)
+/* CASE over all values of a column: its type is the one that fits them all. The condition is a column, so that nothing is folded. */
+static enum rc values_type(struct plan *p, const struct ast_query *q, uint32_t column, struct type *out)
 {
-    struct ast_expr all = {.kind = EXPR_CASE, .pos = q->pos, .height = 1}, yes = {.kind = EXPR_LITERAL, .pos = q->pos, .height = 1};
+    struct schema_field condition = {"c", type_of(TYPE_BOOLEAN)};
+    struct schema schema = {1, &condition, -1};
+    struct plan_field field = {0};
+    struct plan_stream in = {.schema = &schema, .fields = &field};
+    struct ast_expr all = {.kind = EXPR_CASE, .pos = q->pos, .height = 1};
     struct expr *bound;
 
-    yes.literal = LIT_BOOL;
-    yes.text = "TRUE";
-    yes.text_len = 4;
     all.args = ARENA_ARRAY(p->arena, 2 * (size_t)q->values_rows, struct ast_expr *);
     for (uint32_t r = 0; r < q->values_rows; r++) {
-        all.args[2 * r] = &yes;
-        all.args[2 * r + 1] = q->values[(size_t)r * q->values_columns + column];
+        if (r + 1 < q->values_rows)
+            all.args[all.arg_count++] = ast_column_new(p->arena, NULL, "c", q->pos);
+        all.args[all.arg_count++] = q->values[(size_t)r * q->values_columns + column];
     }
-    all.arg_count = 2 * q->values_rows;
-    all.case_else = true; /* the last pair's value is the ELSE: no further null comes in */
-    all.args[all.arg_count - 2] = all.args[all.arg_count - 1];
-    all.arg_count--;
-    if (q->values_rows == 1) {
-        RETURN_IF_ERR(plan_bind(p, none, q->values[column], &bound));
-    } else {
-        RETURN_IF_ERR(plan_bind(p, none, &all, &bound));
-    }
+    all.case_else = true;
+    RETURN_IF_ERR(plan_bind(p, &in, q->values_rows == 1 ? all.args[0] : &all, &bound));
     *out = expr_type(bound);
     if (out->kind == TYPE_NULL)
         *out = type_of(TYPE_INT);
@@ -333,7 +326,7 @@ enum rc plan_values(struct plan *p, const struct ast_query *q, struct plan_strea
                             CATALOG_COLUMNS_MAX);
     for (uint32_t c = 0; c < q->values_columns; c++) {
         schema->fields[c].name = arena_printf(p->arena, "EXPR$%u", c);
-        RETURN_IF_ERR(values_type(p, &none, q, c, &schema->fields[c].type));
+        RETURN_IF_ERR(values_type(p, q, c, &schema->fields[c].type));
         schema->field_count++;
     }
     config->schema = schema;

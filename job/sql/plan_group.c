@@ -330,7 +330,6 @@ static enum rc project_input(struct group *g, const struct ast_query *q, struct 
 {
     struct ast_select_item *items = ARENA_ARRAY(g->plan->arena, g->column_count + 1, struct ast_select_item);
     uint32_t n = g->column_count;
-    struct plan_window *window = s->window;
 
     for (uint32_t i = 0; i < n; i++)
         items[i] = (struct ast_select_item){(struct ast_expr *)(uintptr_t)g->columns[i], NULL};
@@ -358,7 +357,6 @@ static enum rc project_input(struct group *g, const struct ast_query *q, struct 
     plan_unique_names(g->plan, s->schema);
     *time_column = g->column_count;
     s->window = NULL;
-    (void)window;
     return plan_flush(g->plan, s);
 }
 

@@ -43,7 +43,7 @@ struct plan_calc {
     const struct schema *input;
     const struct expr *where; /* NULL: all rows */
     const struct expr **exprs;
-    const char *where_text, *detail;
+    const char *detail; /* canonical text, see plan.h */
 };
 struct plan_window { /* TUMBLE not yet used by a GROUP BY */
     int64_t size_ms, offset_ms;

@@ -68,37 +68,27 @@ static const char *item_name(struct plan *p, const struct ast_select_item *item,
     return arena_printf(p->arena, "EXPR$%u", index);
 }
 
-/* Texts of the projection: for the plan, and canonical for the operator's id. */
+/* Logical nodes of the projection, and its canonical text for the operator's id. */
 static void describe_project(struct plan *p, const struct plan_stream *in, const struct plan_calc *calc, struct plan_stream *s)
 {
-    struct buf select = {0}, logical = {0}, detail = {0}, where = {0};
+    struct buf logical = {0}, detail = {0}, where = {0};
 
     for (uint32_t i = 0; i < s->schema->field_count; i++) {
-        struct buf text = {0};
-        const char *name = s->schema->fields[i].name;
-
-        expr_print(calc->exprs[i], calc->input, &text);
-        buf_printf(&select, strcmp(buf_cstr(&text), name) == 0 ? "%s%s" : "%s%s AS %s", i == 0 ? "" : ", ", buf_cstr(&text),
-                   name);
-        buf_printf(&logical, "%s%s=[", i == 0 ? "" : ", ", name);
+        buf_printf(&logical, "%s%s=[", i == 0 ? "" : ", ", s->schema->fields[i].name);
         if (expr_column(calc->exprs[i]) >= 0)
             buf_printf(&logical, "$%d", expr_column(calc->exprs[i]));
         else
-            buf_append(&logical, text.data, text.len);
+            expr_print(calc->exprs[i], calc->input, &logical);
         buf_append_u8(&logical, ']');
         buf_printf(&detail, "%s\n", s->fields[i].origin);
-        buf_release(&text);
     }
     if (calc->where != NULL) {
         expr_print(calc->where, calc->input, &where);
         s->logical = plan_node_new(p, s->logical, NULL, "LogicalFilter(condition=[%s])", buf_cstr(&where));
-        buf_printf(&select, "], where=[%s", buf_cstr(&where));
         buf_printf(&detail, "WHERE %s", plan_origin(p, in, calc->where));
     }
     s->logical = plan_node_new(p, s->logical, NULL, "LogicalProject(%s)", buf_cstr(&logical));
-    s->physical = plan_node_new(p, s->physical, s->updating ? "I,UB,UA,D" : "I", "Calc(select=[%s])", buf_cstr(&select));
     s->calc->detail = arena_strdup(p->arena, buf_cstr(&detail));
-    buf_release(&select);
     buf_release(&logical);
     buf_release(&detail);
     buf_release(&where);
@@ -212,13 +202,13 @@ static enum rc plan_select_core(struct plan *p, const struct ast_query *q, struc
 /* The type that fits both, as CASE would choose it; false: there is none. */
 static bool common_type(struct plan *p, struct type a, struct type b, struct type *out)
 {
-    struct schema_field pair[] = {{"a", a}, {"b", b}};
-    struct schema schema = {2, pair, -1};
-    struct plan_field fields[2] = {{0}};
+    struct schema_field pair[] = {{"a", a}, {"b", b}, {"c", type_of(TYPE_BOOLEAN)}};
+    struct schema schema = {3, pair, -1};
+    struct plan_field fields[3] = {{0}};
     struct plan_stream in = {.schema = &schema, .fields = fields};
     struct sql_pos nowhere = {1, 1, 0};
-    struct ast_expr yes = {.kind = EXPR_LITERAL, .literal = LIT_BOOL, .text = "TRUE", .text_len = 4, .pos = nowhere};
-    struct ast_expr *args[] = {&yes, ast_column_new(p->arena, NULL, "a", nowhere), ast_column_new(p->arena, NULL, "b", nowhere)};
+    struct ast_expr *args[] = {ast_column_new(p->arena, NULL, "c", nowhere), ast_column_new(p->arena, NULL, "a", nowhere),
+                               ast_column_new(p->arena, NULL, "b", nowhere)};
     struct ast_expr both = {.kind = EXPR_CASE, .pos = nowhere, .arg_count = 3, .args = args, .case_else = true};
     struct expr *bound;
 
