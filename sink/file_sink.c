@@ -7,7 +7,7 @@
 #include "sink/bucket.h"
 #include "sink/committer.h"
 #include "sink/dir_set.h"
-#include "sink/recovery.h"
+#include "sink/part_recovery.h"
 
 #define OPEN_PARTS_DEFAULT 256
 #define NAME_TRIES 1000 /* taken names that are skipped */
@@ -349,7 +349,7 @@ static enum rc take_over(struct file_sink *s, const struct part_record *r, struc
     return RC_OK;
 }
 
-static enum rc put_in_order(struct file_sink *s, const struct recovery *r, struct err *err)
+static enum rc put_in_order(struct file_sink *s, const struct part_recovery *r, struct err *err)
 {
     struct fs *fs = s->config.env->fs;
 
@@ -368,7 +368,7 @@ static enum rc put_in_order(struct file_sink *s, const struct recovery *r, struc
         if (p->open) {
             RETURN_IF_ERR(take_over(s, &p->record, err));
         } else {
-            RETURN_IF_ERR(recovery_cut(fs, &p->record, err));
+            RETURN_IF_ERR(part_recovery_cut(fs, &p->record, err));
             RETURN_IF_ERR(part_commit(fs, &p->record, err));
             s->stats.finished_parts++;
             s->stats.finished_rows += p->record.row_count;
@@ -376,7 +376,7 @@ static enum rc put_in_order(struct file_sink *s, const struct recovery *r, struc
     }
     RETURN_IF_ERR(dir_set_sync(&s->new_names, fs, err));
     if (s->config.remove_leftovers)
-        RETURN_IF_ERR(recovery_sweep(&s->config, r, &s->stats.removed_leftovers, err));
+        RETURN_IF_ERR(part_recovery_sweep(&s->config, r, &s->stats.removed_leftovers, err));
     return RC_OK;
 }
 
@@ -386,7 +386,7 @@ enum rc file_sink_open(const struct file_sink_config *config, const struct sink_
     static const struct sink_snapshot nothing;
     struct arena *scratch = arena_new(0);
     struct file_sink *s = mem_calloc(1, sizeof *s);
-    struct recovery recovery;
+    struct part_recovery recovery;
     enum rc rc;
 
     *out = NULL;
@@ -395,7 +395,7 @@ enum rc file_sink_open(const struct file_sink_config *config, const struct sink_
     s->committer = committer_new(config->env);
     env_rng(config->env, "sink-parts", &s->rng);
     GOTO_IF_ERR(settle_config(config, s->arena, &s->config, err));
-    GOTO_IF_ERR(recovery_look(&s->config, restored == NULL ? &nothing : restored, scratch, &recovery, err));
+    GOTO_IF_ERR(part_recovery_look(&s->config, restored == NULL ? &nothing : restored, scratch, &recovery, err));
     GOTO_IF_ERR(fs_mkdirs(config->env->fs, s->config.path, err));
     GOTO_IF_ERR(put_in_order(s, &recovery, err));
     s->stats.lost_parts = recovery.lost_parts;
@@ -404,7 +404,7 @@ out:
     arena_free(scratch);
     if (rc != RC_OK) {
         file_sink_abort(&s->sink);
-        return err_wrap(err, rc, "open sink");
+        return err_wrap(err, rc, "open %s", config->name);
     }
     *out = &s->sink;
     return RC_OK;
@@ -415,11 +415,11 @@ enum rc file_sink_check_restored(const struct file_sink_config *config,
 {
     struct arena *arena = arena_new(0);
     struct file_sink_config settled;
-    struct recovery recovery;
+    struct part_recovery recovery;
     enum rc rc = settle_config(config, arena, &settled, err);
 
     if (rc == RC_OK)
-        rc = recovery_look(&settled, restored, arena, &recovery, err);
+        rc = part_recovery_look(&settled, restored, arena, &recovery, err);
     arena_free(arena);
     return rc;
 }

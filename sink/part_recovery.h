@@ -1,4 +1,4 @@
-/* recovery.h - what a file sink does with the items of a checkpoint: look everything up, then put it in order.
+/* part_recovery.h - what a file sink does with the items of a checkpoint: look everything up, then put it in order.
  *
  *                    hidden file there           only the finished one            neither
  *     pending part   cut to length, commit       done before: nothing             lost: error, or counted (B31)
@@ -10,8 +10,8 @@
  * crash at any point. Thread: the task's.
  * After: FileWriter, FileCommitter, LocalRecoverableFsDataOutputStream (Flink).
  */
-#ifndef VARVE_SINK_RECOVERY_H
-#define VARVE_SINK_RECOVERY_H
+#ifndef VARVE_SINK_PART_RECOVERY_H
+#define VARVE_SINK_PART_RECOVERY_H
 
 #include "sink/part_file.h"
 
@@ -21,7 +21,7 @@ struct recovered_part {
     struct part_record record; /* base: where it was found */
     enum part_place place;
 };
-struct recovery {
+struct part_recovery {
     size_t part_count, writer_count;
     struct recovered_part *parts; /* pending ones first, in the order of their checkpoints */
     struct writer_record *writers;
@@ -29,12 +29,12 @@ struct recovery {
 };
 /* Decode the items and look the parts up; everything in `arena`. `config->path` is in plain form. Codes as for file_sink_open; with
  * config->ignore_missing_parts lost parts are logged and counted instead. */
-MUST_USE enum rc recovery_look(const struct file_sink_config *config, const struct sink_snapshot *restored,
-                               struct arena *arena, struct recovery *out, struct err *err);
+MUST_USE enum rc part_recovery_look(const struct file_sink_config *config, const struct sink_snapshot *restored,
+                               struct arena *arena, struct part_recovery *out, struct err *err);
 /* A hidden part is made exactly its recorded length, durably: what else was written to it is gone (C8). */
-MUST_USE enum rc recovery_cut(struct fs *fs, const struct part_record *part, struct err *err);
+MUST_USE enum rc part_recovery_cut(struct fs *fs, const struct part_record *part, struct err *err);
 /* Remove the hidden files that the writers left after the checkpoint (B30). Only for runs that are dead. *count grows. */
-MUST_USE enum rc recovery_sweep(const struct file_sink_config *config, const struct recovery *r,
+MUST_USE enum rc part_recovery_sweep(const struct file_sink_config *config, const struct part_recovery *r,
                                 uint64_t *count, struct err *err);
 
 #endif

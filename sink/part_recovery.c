@@ -1,5 +1,5 @@
-/* recovery.c - see recovery.h */
-#include "sink/recovery.h"
+/* part_recovery.c - see part_recovery.h */
+#include "sink/part_recovery.h"
 
 #include "sink/dir_set.h"
 
@@ -14,7 +14,7 @@
 
 struct look {
     const struct file_sink_config *config;
-    struct recovery *out;
+    struct part_recovery *out;
     struct buf faults; /* "path (3 rows): gone; ..." */
     size_t fault_count;
     uint64_t fault_rows;
@@ -144,14 +144,14 @@ static enum rc look_up(struct look *l, struct recovered_part *part, struct err *
 
 /* ---- decoding ----------------------------------------------------------------------------------------- */
 
-static enum rc decode_all(const struct sink_items *items, const char *list, const char *sink,
-                          struct arena *arena, struct recovery *out, struct err *err)
+static enum rc decode_all(const struct sink_items *items, const char *list,
+                          struct arena *arena, struct part_recovery *out, struct err *err)
 {
     for (size_t i = 0; i < items->count; i++) {
         struct sink_item item;
-        char what[300];
+        char what[64];
 
-        snprintf(what, sizeof what, "%.200s: restored %s item %zu", sink, list, i);
+        snprintf(what, sizeof what, "restored %s item %zu", list, i);
         RETURN_IF_ERR(committable_decode(items->items[i], arena, what, &item, err));
         if (item.kind == ITEM_WRITER)
             out->writers[out->writer_count++] = item.writer;
@@ -187,25 +187,25 @@ static enum rc report(struct look *l, struct err *err)
     if (l->fault_count > FAULTS_SHOWN)
         buf_printf(&l->faults, "; and %zu more", l->fault_count - FAULTS_SHOWN);
     return err_set(err, rc,
-                   "%s: %zu part file%s of the checkpoint cannot be taken over, %llu rows at stake: %s "
+                   "%zu part file%s of the checkpoint cannot be taken over, %llu rows at stake: %s "
                    "(varve.sink.ignore-missing-files = true goes on without them)",
-                   l->config->name, l->fault_count, l->fault_count == 1 ? "" : "s",
+                   l->fault_count, l->fault_count == 1 ? "" : "s",
                    (unsigned long long)l->fault_rows, buf_cstr(&l->faults));
 }
 
-enum rc recovery_look(const struct file_sink_config *config, const struct sink_snapshot *restored,
-                      struct arena *arena, struct recovery *out, struct err *err)
+enum rc part_recovery_look(const struct file_sink_config *config, const struct sink_snapshot *restored,
+                      struct arena *arena, struct part_recovery *out, struct err *err)
 {
     size_t count = restored->writer.count + restored->committables.count;
     struct look l = {.config = config, .out = out};
     enum rc rc;
 
-    *out = (struct recovery){
+    *out = (struct part_recovery){
         .parts = ARENA_ARRAY(arena, count, struct recovered_part),
         .writers = ARENA_ARRAY(arena, count, struct writer_record),
     };
-    GOTO_IF_ERR(decode_all(&restored->committables, "committable", config->name, arena, out, err));
-    GOTO_IF_ERR(decode_all(&restored->writer, "writer", config->name, arena, out, err));
+    GOTO_IF_ERR(decode_all(&restored->committables, "committable", arena, out, err));
+    GOTO_IF_ERR(decode_all(&restored->writer, "writer", arena, out, err));
     if (out->part_count > 0)
         qsort(out->parts, out->part_count, sizeof *out->parts, by_turn);
     for (size_t i = 0; i < out->part_count; i++)
@@ -218,7 +218,7 @@ out:
 
 /* ---- putting in order ----------------------------------------------------------------------------------- */
 
-enum rc recovery_cut(struct fs *fs, const struct part_record *part, struct err *err)
+enum rc part_recovery_cut(struct fs *fs, const struct part_record *part, struct err *err)
 {
     struct fs_file *file = NULL;
     char path[FS_PATH_MAX];
@@ -236,7 +236,7 @@ out:
 /* One directory of a walk for left-overs. */
 struct sweep {
     const struct file_sink_config *config;
-    const struct recovery *recovery;
+    const struct part_recovery *recovery;
     const char *dir;
     uint64_t *count;
     struct buf found;   /* names to remove, NUL-terminated */
@@ -281,7 +281,7 @@ static enum rc note_name(void *ctx, const char *name, struct err *err)
     return RC_OK;
 }
 
-static enum rc sweep_dir(const struct file_sink_config *config, const struct recovery *r,
+static enum rc sweep_dir(const struct file_sink_config *config, const struct part_recovery *r,
                          const char *dir, unsigned depth, uint64_t *count, struct err *err)
 {
     struct sweep s = {.config = config, .recovery = r, .dir = dir, .count = count};
@@ -312,7 +312,7 @@ out:
     return rc;
 }
 
-enum rc recovery_sweep(const struct file_sink_config *config, const struct recovery *r, uint64_t *count,
+enum rc part_recovery_sweep(const struct file_sink_config *config, const struct part_recovery *r, uint64_t *count,
                        struct err *err)
 {
     for (size_t i = 0; i < r->writer_count; i++) {
