@@ -1,0 +1,263 @@
+/* links: checkpoint */
+#include "checkpoint/inspect.h"
+
+#include "base/json.h"
+#include "checkpoint/layout.h"
+#include "checkpoint/savepoint.h"
+#include "tests/lib/check_ext.h"
+#include "tests/lib/sample_metadata.h"
+#include "tests/lib/scene.h"
+#include "tests/lib/sim_fs.h"
+
+#define JOB_DIR "/ckpt/" SCENE_JOB_ID
+
+static struct fs *fs;
+static struct scene scene;
+static struct arena *arena;
+static struct err err;
+static struct buf out;
+static bool damaged;
+
+static void setup(void)
+{
+    arena = arena_new(0);
+    err = (struct err){0};
+    out = (struct buf){0};
+    fs = sim_fs_new(NULL);
+    scene_init(&scene, fs, "/ckpt", "/local");
+    ck_assert_ok(scene_open(&scene, &err));
+    for (uint64_t id = 1; id <= 3; id++)
+        ck_assert_ok(scene_checkpoint(&scene, id, &err));
+}
+
+static void teardown(void)
+{
+    scene_close(&scene);
+    buf_release(&out);
+    sim_fs_free(fs);
+    arena_free(arena);
+}
+
+static const char *text_of(const char *path, bool files)
+{
+    buf_clear(&out);
+    ck_assert_ok(inspect_path(&scene.env, path, &(struct inspect_options){.files = files}, &out, &damaged, &err));
+    return buf_cstr(&out);
+}
+
+static json_t *json_of(const char *path)
+{
+    json_t *value;
+
+    buf_clear(&out);
+    ck_assert_ok(inspect_path(&scene.env, path, &(struct inspect_options){.json = true, .files = true, .digests = true},
+                              &out, &damaged, &err));
+    ck_assert_ok(json_parse(buf_bytes(&out), 1 << 20, &value, &err));
+    return value;
+}
+
+#define ck_assert_has(text, part) ck_assert_msg(strstr((text), (part)) != NULL, "lacks \"%s\":\n%s", (part), (text))
+
+static void write_file(const char *path, struct bytes content)
+{
+    struct fs_file *file;
+
+    ck_assert_ok(fs_create(fs, path, &file, &err));
+    ck_assert_ok(fs_append(file, content, &err));
+    ck_assert_ok(fs_close(&file, &err));
+}
+
+/* The whole report of a tree that has everything, to the letter. */
+START_TEST(a_snapshot_is_shown_with_operators_states_key_groups_and_files)
+{
+    struct checkpoint_metadata *m = sample_metadata(arena, 7, 1);
+    const char *text;
+
+    ck_assert_ok(fs_mkdirs(fs, "/x/chk-7", &err));
+    ck_assert_ok(fs_mkdirs(fs, "/x/shared", &err));
+    for (uint32_t i = 0; i < 2; i++) {
+        struct state_file *f = m->operators[1].subtasks[i].keyed[0].files;
+
+        write_file(arena_printf(arena, "/x/chk-7/%s", f[1].path),
+                   sample_content(arena, arena_printf(arena, "%06u.sst of seed 1", i)));
+        write_file(arena_printf(arena, "/x/chk-7/%s", f[2].path),
+                   sample_content(arena, arena_printf(arena, "MANIFEST %u of seed 1", i)));
+    }
+    write_file("/x/chk-7/s-9.bin", sample_content(arena, "stream"));
+    {
+        struct buf encoded = {0};
+
+        metadata_own_encode(m, &encoded);
+        ck_assert_ok(storage_publish_metadata(fs, "/x/chk-7", buf_bytes(&encoded), &err));
+        buf_release(&encoded);
+    }
+    text = text_of("/x/chk-7", true);
+    ck_assert(!damaged);
+    ck_assert_has(text, "/x/chk-7: complete\n"
+                        "  checkpoint 7 of job \"insert-into_out\" (" SAMPLE_JOB_ID ")\n"
+                        "  triggered 2023-11-14T22:13:27.000Z, complete after 123 ms; varve 0.1.0, RocksDB 9.10.0\n");
+    ck_assert_has(text, "shared 64 B in 2 files, exclusive 82 B in 3, inline 48 B in 2; new 130 B\n");
+    ck_assert_has(text, "  operator Source: clicks\n"
+                        "    id " SAMPLE_SOURCE_ID ", parallelism 1, max parallelism 128, 10 B, new 10 B, uid clicks\n"
+                        "    subtask 0: 10 B, new 10 B\n"
+                        "      list splits: split, 2 items, 10 B\n"
+                        "        pos\\x00ition\\x00\n");
+    ck_assert_has(text, "  operator GroupAggregate[k]\n");
+    ck_assert_has(text, "max parallelism 128, 166 B, new 102 B, 2001 keys\n"
+                        "    state accState: value, key ROW<`k` STRING>, value ROW<`count` BIGINT, `sum` BIGINT>, ttl "
+                        "3600000 ms\n");
+    ck_assert_has(text, "      key groups 64..127: rocksdb, 3 files, 1001 keys\n");
+    ck_assert_has(text, "  shared    ../shared/");
+    ck_assert_has(text, "      key groups 0..127: stream, 1 files\n");
+    ck_assert_has(text, "    subtask 2: had finished\n");
+    ck_assert_has(text, "  set execution.checkpointing.interval = 1 s\n");
+}
+END_TEST
+
+START_TEST(a_jobs_directory_is_a_table_and_counts_what_nobody_names)
+{
+    const char *text;
+
+    ck_assert_ok(fs_mkdir(fs, JOB_DIR "/chk-4", &err));
+    write_file(JOB_DIR "/chk-4/s-0.bin", bytes_of_str("half"));
+    write_file(JOB_DIR "/shared/00112233445566778899aabbccddeeff.sst", bytes_of_str("stray"));
+    text = text_of(JOB_DIR, false);
+    ck_assert(!damaged); /* what was never completed is no damage */
+    ck_assert_has(text, JOB_DIR ": job \"scene\" (" SCENE_JOB_ID ")\n");
+    ck_assert_has(text, "  chk-3        checkpoint  complete    1970-01-01T00:00:03.005Z        5");
+    ck_assert_has(text, "  chk-4        -           incomplete  no _metadata: never completed, 4 B, last changed ");
+    ck_assert_has(text, "  shared/: 6 files, ");
+    ck_assert_has(text, "; 1 of them, 5 B, in no readable _metadata\n");
+}
+END_TEST
+
+START_TEST(damage_is_listed_with_its_reason_and_told_to_the_caller)
+{
+    char name[LAYOUT_NAME_MAX];
+    const char *text;
+
+    layout_shared_name(digest_of(scene_content(arena, 5)), name); /* chk-3's alone */
+    ck_assert_ok(fs_unlink(fs, arena_printf(arena, JOB_DIR "/shared/%s", name), &err));
+    ck_assert(sim_fs_flip(fs, JOB_DIR "/chk-1/_metadata", 90, 1));
+    text = text_of(JOB_DIR, false);
+    ck_assert(damaged);
+    ck_assert_has(text, "chk-1        -           damaged     " JOB_DIR "/chk-1/_metadata: digest differs");
+    ck_assert_has(text, "  chk-2        checkpoint  complete ");
+    ck_assert_has(text, "  chk-3        checkpoint  damaged ");
+    ck_assert_has(text, arena_printf(arena, "%s (%zu bytes, operator \"Toy[k]\" subtask 0): missing\n", name,
+                                     scene_content(arena, 5).len));
+    text_of(JOB_DIR "/chk-1", false);
+    ck_assert(damaged);
+    text_of(JOB_DIR "/chk-2/_metadata", false);
+    ck_assert(!damaged);
+}
+END_TEST
+
+START_TEST(a_root_lists_jobs_and_savepoints)
+{
+    struct checkpoint_metadata m;
+    struct storage_attempt *a;
+    const char *text;
+
+    ck_assert_ok(savepoint_begin(scene.storage, 4, "/ckpt", &a, &err));
+    ck_assert_ok(scene_publish(&scene, a, 4, arena, &m, &err));
+    m.kind = CHECKPOINT_SUSPEND;
+    ck_assert_ok(storage_attempt_complete(a, &m, &err));
+    storage_attempt_free(a);
+    ck_assert_ok(fs_mkdir(fs, "/ckpt/savepoint-012345-0123456789ab", &err));
+    text = text_of("/ckpt", false);
+    ck_assert_has(text, JOB_DIR ": job \"scene\"");
+    ck_assert_has(text, "  suspend 4 of job \"scene\"");
+    ck_assert_has(text, "/ckpt/savepoint-012345-0123456789ab: incomplete\n");
+}
+END_TEST
+
+START_TEST(json_has_the_same_with_stable_names)
+{
+    json_t *o, *first, *op, *files;
+    const char *names[] = {"path", "status", "reason", "checkpoint_id", "kind", "sizes", "metadata_size", "linked",
+                           "not_linked", "faults", "job_id", "job_name", "trigger_ms", "completed_ms", "duration_ms",
+                           "varve_version", "rocksdb_version", "sql", "settings", "operators"};
+    const char *name;
+    json_t *value;
+    size_t at = 0;
+
+    o = json_of(JOB_DIR);
+    ck_assert_str_eq(json_string_value(json_object_get(o, "type")), "job");
+    ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(o, "shared"), "unreferenced_files")), 0);
+    ck_assert_uint_eq(json_array_size(json_object_get(o, "checkpoints")), 3);
+    first = json_array_get(json_object_get(o, "checkpoints"), 0);
+    json_object_foreach(first, name, value) {
+        ck_assert_uint_lt(at, ARRAY_LEN(names));
+        ck_assert_str_eq(name, names[at++]);
+    }
+    ck_assert_uint_eq(at, ARRAY_LEN(names));
+    ck_assert_int_eq(json_integer_value(json_object_get(first, "checkpoint_id")), 1);
+    op = json_array_get(json_object_get(first, "operators"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(op, "name")), "Toy[k]");
+    files = json_object_get(
+        json_array_get(json_object_get(json_array_get(json_object_get(op, "subtasks"), 0), "keyed"), 0), "files");
+    ck_assert_uint_eq(json_array_size(files), SCENE_FILES + 3);
+    ck_assert_str_eq(json_string_value(json_object_get(json_array_get(files, 0), "scope")), "shared");
+    ck_assert(json_is_true(json_object_get(json_array_get(files, 0), "new")));
+    json_decref(o);
+}
+END_TEST
+
+/* The same seed, the same bytes: others compare reports. */
+START_TEST(a_report_of_the_same_directory_is_the_same)
+{
+    struct buf once = {0};
+
+    json_decref(json_of("/ckpt"));
+    buf_append(&once, out.data, out.len);
+    json_decref(json_of("/ckpt"));
+    ck_assert_bytes_eq(buf_bytes(&out), buf_bytes(&once));
+    buf_release(&once);
+}
+END_TEST
+
+START_TEST(names_from_a_file_cannot_drive_the_terminal)
+{
+    struct checkpoint_metadata *m = sample_metadata(arena, 7, 1);
+    struct buf encoded = {0};
+
+    m->operator_count = 1;
+    m->operators[0].name = "evil\x1b[31m";
+    ck_assert_ok(fs_mkdirs(fs, "/x/chk-7", &err));
+    metadata_own_encode(m, &encoded);
+    ck_assert_ok(storage_publish_metadata(fs, "/x/chk-7", buf_bytes(&encoded), &err));
+    buf_release(&encoded);
+    ck_assert_has(text_of("/x/chk-7", false), "operator evil\\x1b[31m\n");
+}
+END_TEST
+
+START_TEST(a_path_that_is_nothing_of_ours_is_refused)
+{
+    ck_assert_rc_msg(inspect_path(&scene.env, "/nowhere", &(struct inspect_options){0}, &out, &damaged, &err), RC_NOT_FOUND,
+                     "inspect: stat /nowhere");
+    ck_assert_rc_msg(inspect_path(&scene.env, "/local", &(struct inspect_options){0}, &out, &damaged, &err), RC_NOT_FOUND,
+                     "/local: neither a checkpoint");
+    ck_assert_rc(inspect_path(&scene.env, JOB_DIR "/LOCK", &(struct inspect_options){0}, &out, &damaged, &err), RC_INVALID);
+    ck_assert_uint_eq(out.len, 0);
+}
+END_TEST
+
+START_TEST(looking_changes_nothing)
+{
+    uint64_t ops = sim_fs_op_count(fs);
+
+    text_of("/ckpt", true);
+    ck_assert_uint_eq(sim_fs_op_count(fs), ops);
+}
+END_TEST
+
+TEST_MAIN("inspect", tcase_add_checked_fixture(tc, setup, teardown);
+          tcase_add_test(tc, a_snapshot_is_shown_with_operators_states_key_groups_and_files);
+          tcase_add_test(tc, a_jobs_directory_is_a_table_and_counts_what_nobody_names);
+          tcase_add_test(tc, damage_is_listed_with_its_reason_and_told_to_the_caller);
+          tcase_add_test(tc, a_root_lists_jobs_and_savepoints);
+          tcase_add_test(tc, json_has_the_same_with_stable_names);
+          tcase_add_test(tc, a_report_of_the_same_directory_is_the_same);
+          tcase_add_test(tc, names_from_a_file_cannot_drive_the_terminal);
+          tcase_add_test(tc, a_path_that_is_nothing_of_ours_is_refused); tcase_add_test(tc, looking_changes_nothing);)
