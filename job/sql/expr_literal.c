@@ -57,7 +57,8 @@ static uint8_t fraction_digits(struct bytes text)
 
 uint8_t bind_fraction_digits(const struct expr *e)
 {
-    if (e->kind != NODE_CONST || vec_null(&e->value, 0) || vec_bytes(&e->value, 0).len == 0)
+    if (e->kind != NODE_CONST || !type_is_text(e->type.kind) || vec_null(&e->value, 0) ||
+        vec_bytes(&e->value, 0).len == 0)
         return 0;
     return fraction_digits(vec_bytes(&e->value, 0));
 }

@@ -147,15 +147,21 @@ static void print_function(const struct expr *e, const struct schema *s, struct 
     }
 }
 
+/* AND below OR, or OR below AND: shown with parentheses. */
+static bool is_other_chain(const struct expr *e, const struct expr *arg)
+{
+    return (arg->kind == NODE_AND || arg->kind == NODE_OR) && arg->kind != e->kind;
+}
+
 void expr_print(const struct expr *e, const struct schema *input, struct buf *out)
 {
     const char *op = op_word(e);
     bool chain = e->kind == NODE_AND || e->kind == NODE_OR;
 
     if (op != NULL) {
-        print_operand(e->args[0], input, out, chain && e->args[0]->kind == e->kind);
+        print_operand(e->args[0], input, out, chain && !is_other_chain(e, e->args[0]));
         buf_printf(out, " %s ", op);
-        print_operand(e->args[1], input, out, chain && e->args[1]->kind == e->kind);
+        print_operand(e->args[1], input, out, chain && !is_other_chain(e, e->args[1]));
         return;
     }
     switch (e->kind) {
