@@ -324,7 +324,7 @@ enum rc plan_select(const struct plan_context *ctx, const struct ast_statement *
     struct plan p;
 
     RETURN_IF_ERR(plan_graph(&r, &p, out, err));
-    *result = (struct plan_result){r.result.schema, r.result.updating, r.result.bounded};
+    *result = (struct plan_result){r.result.schema, r.result.updating, r.result.bounded, p.batch};
     return RC_OK;
 }
 

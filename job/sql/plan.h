@@ -33,6 +33,7 @@ struct plan_result {
     const struct schema *schema; /* in the graph's arena; copy it to keep it */
     bool updating;               /* rows may be -U, +U, -D */
     bool bounded;                /* all sources end */
+    bool batch;                  /* planned for batch mode: final rows only */
 };
 /* SELECT: its rows go to collect(ctx) from one task's thread. */
 MUST_USE enum rc plan_select(const struct plan_context *ctx, const struct ast_statement *s,

@@ -21,8 +21,9 @@
 typedef enum rc preview_write_fn(void *ctx, struct bytes text, struct err *err);
 
 struct preview;
-/* max_rows: a table that needs all rows first keeps so many and counts the rest; 0: 10000. */
-struct preview *preview_new(preview_write_fn *write, void *ctx, uint32_t max_rows);
+/* fs: for the time zone of TIMESTAMP_LTZ, borrowed. max_rows: a table that needs all rows first keeps so many and counts the
+ * rest; 0: 10000. */
+struct preview *preview_new(struct fs *fs, preview_write_fn *write, void *ctx, uint32_t max_rows);
 void preview_free(struct preview *p);
 /* Its begin and rows functions as a handler's. `wait` is left NULL for the caller. */
 struct result_handler preview_handler(struct preview *p);

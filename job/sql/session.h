@@ -23,6 +23,7 @@ struct statement_result {
     bool batch;     /* RESULT_QUERY: final rows only */
     char job_id[JOB_ID_LEN + 1]; /* RESULT_JOB, RESULT_QUERY: of the job; else "" */
     uint64_t row_count;          /* rows given to the handler */
+    const char *time_zone;       /* table.local-time-zone, for TIMESTAMP_LTZ; borrowed from the session until its next statement */
 };
 /* What a client does with results; a NULL function is not called. */
 struct result_handler {
