@@ -1,0 +1,609 @@
+/* test_operators.c - aggregate.c and window.c over the hashmap backend: the changelog that each input gives.
+ *
+ * An operator is driven by hand: rows in as text "sign key ts value", results out as print lines. */
+#include "job/operator/operators.h"
+#include "tests/lib/check_ext.h"
+
+struct rig {
+    struct output out;
+    struct env env;
+    struct config *config;
+    struct operator_metrics metrics;
+    struct operator_context ctx;
+    struct arena *arena;
+    struct schema input, output;
+    struct batch_builder *rows;
+    struct operator *op;
+    struct buf text;      /* what came out, a line a row */
+    int64_t watermark_ms; /* last one passed on */
+};
+
+static enum rc take_batch(struct output *o, struct batch *b, struct err *err)
+{
+    struct rig *r = (struct rig *)o;
+
+    (void)err;
+    for (uint32_t i = 0; i < b->rows; i++) {
+        buf_printf(&r->text, "%s[", row_kind_str(batch_kind(b, i)));
+        for (uint32_t c = 0; c < b->column_count; c++) {
+            if (c > 0)
+                buf_append_str(&r->text, ", ");
+            column_print(&b->columns[c], i, &r->text);
+        }
+        buf_append_str(&r->text, "]\n");
+    }
+    return RC_OK;
+}
+static enum rc take_watermark(struct output *o, int64_t ms, struct err *err)
+{
+    (void)err;
+    ((struct rig *)o)->watermark_ms = ms;
+    return RC_OK;
+}
+
+static void set_field(struct schema *s, uint32_t i, const char *name, struct type type)
+{
+    s->fields[i].name = name;
+    s->fields[i].type = type;
+}
+
+static struct type timestamp3(void)
+{
+    struct type t = type_of(TYPE_TIMESTAMP);
+
+    t.precision = 3;
+    return t;
+}
+
+/* Input: k STRING, ts TIMESTAMP(3), v BIGINT, s STRING, keep BOOLEAN. */
+static void rig_init(struct rig *r, uint32_t output_fields)
+{
+    memset(r, 0, sizeof *r);
+    r->out.batch = take_batch;
+    r->out.watermark = take_watermark;
+    r->arena = arena_new(0);
+    r->env.fs = fs_posix();
+    r->env.clock = clock_posix();
+    r->config = config_new();
+    r->watermark_ms = WATERMARK_NONE;
+    r->input.field_count = 5;
+    r->input.fields = ARENA_ARRAY(r->arena, 5, struct schema_field);
+    set_field(&r->input, 0, "k", type_of(TYPE_VARCHAR));
+    set_field(&r->input, 1, "ts", timestamp3());
+    set_field(&r->input, 2, "v", type_of(TYPE_BIGINT));
+    set_field(&r->input, 3, "s", type_of(TYPE_VARCHAR));
+    set_field(&r->input, 4, "keep", type_of(TYPE_BOOLEAN));
+    r->output.field_count = output_fields;
+    r->output.fields = ARENA_ARRAY(r->arena, output_fields, struct schema_field);
+    set_field(&r->output, 0, "k", type_of(TYPE_VARCHAR));
+    r->rows = batch_builder_new(&r->input);
+}
+
+static void open_backend(struct rig *r, const struct keyed_handle *restore, size_t count)
+{
+    struct err err = {0};
+    struct keyed_backend_config config = {.env = &r->env,
+                                          .kind = BACKEND_HASHMAP,
+                                          .range = {0, 127},
+                                          .key_group_count = 128,
+                                          .backend_id = "00000000000000000000000000000001",
+                                          .name = "test",
+                                          .memory_bytes = 64u << 20,
+                                          .max_open_files = -1,
+                                          .restore = restore,
+                                          .restore_count = count,
+                                          .restore_operator = "test"};
+
+    ck_assert_ok(keyed_backend_open(&config, &r->ctx.keyed, &err));
+}
+
+static void rig_open(struct rig *r, struct operator *op)
+{
+    struct err err = {0};
+
+    open_backend(r, NULL, 0);
+    r->ctx.env = &r->env;
+    r->ctx.config = r->config;
+    r->ctx.job_id = "0123456789abcdef0123456789abcdef";
+    r->ctx.job_name = "test";
+    r->ctx.operator_id = "fedcba9876543210fedcba9876543210";
+    r->ctx.operator_name = "Test[k]";
+    r->ctx.parallelism = 1;
+    r->ctx.key_group_count = 128;
+    r->ctx.state = operator_state_new();
+    r->ctx.metrics = &r->metrics;
+    r->op = op;
+    ck_assert_ok(op->ops->open(op, &r->ctx, &err));
+}
+
+static void rig_close(struct rig *r)
+{
+    r->op->ops->close(r->op, true);
+    keyed_backend_close(r->ctx.keyed);
+    operator_state_free(r->ctx.state);
+    batch_builder_free(r->rows);
+    buf_release(&r->text);
+    config_free(r->config);
+    arena_free(r->arena);
+}
+
+/* NULL key or text: null; v INT64_MIN: null. */
+static void row(struct rig *r, enum row_kind kind, const char *k, int64_t ts, int64_t v, const char *s, bool keep)
+{
+    if (k == NULL)
+        batch_append_null(r->rows, 0);
+    else
+        batch_append_bytes(r->rows, 0, bytes_of_str(k));
+    batch_append_int(r->rows, 1, ts);
+    if (v == INT64_MIN)
+        batch_append_null(r->rows, 2);
+    else
+        batch_append_int(r->rows, 2, v);
+    if (s == NULL)
+        batch_append_null(r->rows, 3);
+    else
+        batch_append_bytes(r->rows, 3, bytes_of_str(s));
+    batch_append_bool(r->rows, 4, keep);
+    batch_row_end(r->rows, kind);
+}
+static void add(struct rig *r, const char *k, int64_t v) { row(r, ROW_INSERT, k, 0, v, NULL, true); }
+
+static enum rc feed(struct rig *r, struct err *err)
+{
+    enum rc rc = r->op->ops->process(r->op, batch_builder_view(r->rows), &r->out, err);
+
+    batch_builder_clear(r->rows);
+    return rc;
+}
+
+static void drain(struct rig *r)
+{
+    struct err err = {0};
+    bool more = true;
+
+    while (more)
+        ck_assert_ok(r->op->ops->drain(r->op, &r->out, &more, &err));
+}
+
+static void expect(struct rig *r, const char *want)
+{
+    ck_assert_str_eq(buf_cstr(&r->text), want);
+    buf_clear(&r->text);
+}
+
+/* Lines in any order. */
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static void expect_set(struct rig *r, const char *want)
+{
+    struct buf sorted = {0};
+    char *lines[64], *save = NULL;
+    size_t n = 0;
+
+    buf_cstr(&r->text);
+    for (char *l = strtok_r((char *)r->text.data, "\n", &save); l != NULL && n < 64; l = strtok_r(NULL, "\n", &save))
+        lines[n++] = l;
+    qsort(lines, n, sizeof *lines, by_text);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&sorted, "%s\n", lines[i]);
+    ck_assert_str_eq(buf_cstr(&sorted), want);
+    buf_release(&sorted);
+    buf_clear(&r->text);
+}
+
+static const uint32_t key_k[] = {0};
+
+static struct agg_call call(enum agg_func func, int32_t arg, enum type_kind result, const char *name)
+{
+    return (struct agg_call){.func = func, .arg = arg, .filter = -1, .result = type_of(result), .name = name};
+}
+
+static struct aggregate_spec group_by_k(struct rig *r, struct agg_call *calls, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        set_field(&r->output, i + 1, calls[i].name, calls[i].result);
+    return (struct aggregate_spec){.input = &r->input,
+                                   .output = &r->output,
+                                   .key_count = 1,
+                                   .keys = key_k,
+                                   .call_count = count,
+                                   .calls = calls,
+                                   .emit_update_before = true};
+}
+
+/* A row that adds nothing to see gives nothing; nulls are no values; a null key is a group. */
+START_TEST(running_totals_leave_as_a_changelog)
+{
+    struct rig r;
+    struct err err = {0};
+    struct agg_call calls[] = {call(AGG_COUNT, 2, TYPE_BIGINT, "COUNT(v)"), call(AGG_SUM, 2, TYPE_BIGINT, "SUM(v)"),
+                               call(AGG_MIN, 2, TYPE_BIGINT, "MIN(v)"), call(AGG_MAX, 2, TYPE_BIGINT, "MAX(v)")};
+    struct aggregate_spec spec;
+
+    rig_init(&r, 5);
+    spec = group_by_k(&r, calls, 4);
+    rig_open(&r, aggregate_new(&spec));
+    add(&r, "a", 3);
+    add(&r, "b", INT64_MIN);
+    add(&r, "a", 5);
+    add(&r, "b", INT64_MIN);
+    add(&r, NULL, 7);
+    ck_assert_ok(feed(&r, &err));
+    expect(&r, "+I[a, 1, 3, 3, 3]\n+I[b, 0, null, null, null]\n-U[a, 1, 3, 3, 3]\n+U[a, 2, 8, 3, 5]\n"
+               "+I[null, 1, 7, 7, 7]\n");
+    add(&r, "b", -1);
+    ck_assert_ok(feed(&r, &err));
+    expect(&r, "-U[b, 0, null, null, null]\n+U[b, 1, -1, -1, -1]\n");
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(without_update_before_only_new_results_leave)
+{
+    struct rig r;
+    struct err err = {0};
+    struct agg_call calls[] = {call(AGG_COUNT_STAR, -1, TYPE_BIGINT, "COUNT(*)")};
+    struct aggregate_spec spec;
+
+    rig_init(&r, 2);
+    spec = group_by_k(&r, calls, 1);
+    spec.emit_update_before = false;
+    rig_open(&r, aggregate_new(&spec));
+    add(&r, "a", 1);
+    add(&r, "a", 1);
+    ck_assert_ok(feed(&r, &err));
+    expect(&r, "+I[a, 1]\n+U[a, 2]\n");
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(a_mini_batch_gives_one_change_a_key)
+{
+    struct rig r;
+    struct err err = {0};
+    struct agg_call calls[] = {call(AGG_COUNT_STAR, -1, TYPE_BIGINT, "COUNT(*)"), call(AGG_SUM, 2, TYPE_BIGINT, "SUM(v)")};
+    struct aggregate_spec spec;
+
+    rig_init(&r, 3);
+    spec = group_by_k(&r, calls, 2);
+    spec.mini_batch = true;
+    rig_open(&r, aggregate_new(&spec));
+    add(&r, "a", 1);
+    add(&r, "b", 10);
+    add(&r, "a", 2);
+    ck_assert_ok(feed(&r, &err));
+    expect(&r, "+I[a, 2, 3]\n+I[b, 1, 10]\n");
+    add(&r, "a", 3);
+    add(&r, "a", 4);
+    ck_assert_ok(feed(&r, &err));
+    expect(&r, "-U[a, 2, 3]\n+U[a, 4, 10]\n");
+    rig_close(&r);
+}
+END_TEST
+
+/* Over an input that takes rows back: a group without rows goes, and may come again. */
+START_TEST(rows_that_are_taken_back_leave_no_group)
+{
+    struct rig r;
+    struct err err = {0};
+    struct agg_call calls[] = {call(AGG_COUNT_STAR, -1, TYPE_BIGINT, "COUNT(*)"), call(AGG_SUM, 2, TYPE_BIGINT, "SUM(v)")};
+    struct aggregate_spec spec;
+
+    rig_init(&r, 3);
+    spec = group_by_k(&r, calls, 2);
+    spec.retracts = true;
+    rig_open(&r, aggregate_new(&spec));
+    row(&r, ROW_INSERT, "a", 0, 4, NULL, true);
+    row(&r, ROW_UPDATE_BEFORE, "a", 0, 4, NULL, true);
+    row(&r, ROW_UPDATE_AFTER, "b", 0, 5, NULL, true);
+    ck_assert_ok(feed(&r, &err));
+    expect(&r, "+I[a, 1, 4]\n-D[a, 1, 4]\n+I[b, 1, 5]\n");
+    row(&r, ROW_INSERT, "a", 0, 6, NULL, true);
+    row(&r, ROW_DELETE, "b", 0, 5, NULL, true);
+    ck_assert_ok(feed(&r, &err));
+    expect(&r, "+I[a, 1, 6]\n-D[b, 1, 5]\n");
+    row(&r, ROW_DELETE, "zzz", 0, 5, NULL, true);
+    ck_assert_rc_msg(feed(&r, &err), RC_STATE, "taken back");
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(a_minimum_over_rows_that_are_taken_back_is_refused)
+{
+    struct rig r;
+    struct err err = {0};
+    struct agg_call calls[] = {call(AGG_MIN, 2, TYPE_BIGINT, "MIN(v)")};
+    struct aggregate_spec spec;
+    struct state_desc *states;
+    size_t count;
+
+    rig_init(&r, 2);
+    spec = group_by_k(&r, calls, 1);
+    spec.retracts = true;
+    ck_assert_rc_msg(aggregate_states(r.arena, &spec, &states, &count, &err), RC_UNSUPPORTED, "MIN(v)");
+    batch_builder_free(r.rows);
+    config_free(r.config);
+    arena_free(r.arena);
+}
+END_TEST
+
+START_TEST(distinct_values_count_once_and_filters_leave_rows_out)
+{
+    struct rig r;
+    struct err err = {0};
+    struct agg_call calls[] = {call(AGG_COUNT, 2, TYPE_BIGINT, "COUNT(DISTINCT v)"),
+                               call(AGG_SUM, 2, TYPE_BIGINT, "SUM(v) FILTER (WHERE keep)"),
+                               call(AGG_SUM, 2, TYPE_BIGINT, "SUM(DISTINCT v)")};
+    struct aggregate_spec spec;
+
+    calls[0].distinct = calls[2].distinct = true;
+    calls[1].filter = 4;
+    rig_init(&r, 4);
+    spec = group_by_k(&r, calls, 3);
+    rig_open(&r, aggregate_new(&spec));
+    row(&r, ROW_INSERT, "a", 0, 2, NULL, true);
+    row(&r, ROW_INSERT, "a", 0, 2, NULL, false); /* nothing changes */
+    row(&r, ROW_INSERT, "a", 0, 3, NULL, false);
+    ck_assert_ok(feed(&r, &err));
+    expect(&r, "+I[a, 1, 2, 2]\n-U[a, 1, 2, 2]\n+U[a, 2, 2, 5]\n");
+    row(&r, ROW_INSERT, "a", 0, 3, NULL, true); /* seen in an earlier batch */
+    ck_assert_ok(feed(&r, &err));
+    expect(&r, "-U[a, 2, 2, 5]\n+U[a, 2, 5, 5]\n");
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(text_has_minimum_maximum_first_and_last)
+{
+    struct rig r;
+    struct err err = {0};
+    struct agg_call calls[] = {call(AGG_MIN, 3, TYPE_VARCHAR, "MIN(s)"), call(AGG_MAX, 3, TYPE_VARCHAR, "MAX(s)"),
+                               call(AGG_FIRST_VALUE, 3, TYPE_VARCHAR, "FIRST_VALUE(s)"),
+                               call(AGG_LAST_VALUE, 3, TYPE_VARCHAR, "LAST_VALUE(s)")};
+    struct aggregate_spec spec;
+
+    rig_init(&r, 5);
+    spec = group_by_k(&r, calls, 4);
+    rig_open(&r, aggregate_new(&spec));
+    row(&r, ROW_INSERT, "a", 0, 0, "m", true);
+    row(&r, ROW_INSERT, "a", 0, 0, "", true);
+    row(&r, ROW_INSERT, "a", 0, 0, NULL, true);
+    ck_assert_ok(feed(&r, &err));
+    expect(&r, "+I[a, m, m, m, m]\n-U[a, m, m, m, m]\n+U[a, , m, m, ]\n");
+    row(&r, ROW_INSERT, "a", 0, 0, "z", true);
+    ck_assert_ok(feed(&r, &err));
+    expect(&r, "-U[a, , m, m, ]\n+U[a, , z, m, z]\n");
+    rig_close(&r);
+}
+END_TEST
+
+/* B53: the sum is kept in 128 bits; what does not fit its type fails and names the key. */
+START_TEST(a_sum_that_does_not_fit_fails_and_names_the_key)
+{
+    struct rig r;
+    struct err err = {0};
+    struct agg_call calls[] = {call(AGG_SUM, 2, TYPE_BIGINT, "SUM(v)")};
+    struct aggregate_spec spec;
+
+    rig_init(&r, 2);
+    spec = group_by_k(&r, calls, 1);
+    rig_open(&r, aggregate_new(&spec));
+    add(&r, "good", 1);
+    add(&r, "over the edge", INT64_MAX);
+    add(&r, "over the edge", 1);
+    ck_assert_rc_msg(feed(&r, &err), RC_INVALID, "(k = over the edge): SUM(v): the exact result 9223372036854775808 does not fit BIGINT");
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(in_batch_mode_a_sum_may_pass_the_edge_and_come_back)
+{
+    struct rig r;
+    struct err err = {0};
+    struct agg_call calls[] = {call(AGG_SUM, 2, TYPE_BIGINT, "SUM(v)"), call(AGG_AVG, 2, TYPE_BIGINT, "AVG(v)")};
+    struct aggregate_spec spec;
+
+    rig_init(&r, 3);
+    spec = group_by_k(&r, calls, 2);
+    spec.final_only = true;
+    rig_open(&r, aggregate_new(&spec));
+    add(&r, "a", INT64_MAX);
+    add(&r, "a", INT64_MAX);
+    add(&r, "b", 7);
+    add(&r, "a", -INT64_MAX);
+    add(&r, "b", -2);
+    ck_assert_ok(feed(&r, &err));
+    expect(&r, "");
+    ck_assert_ok(r.op->ops->end_input(r.op, &r.out, &err));
+    drain(&r);
+    expect_set(&r, "+I[a, 9223372036854775807, 3074457345618258602]\n+I[b, 5, 2]\n");
+    rig_close(&r);
+}
+END_TEST
+
+/* Final results that have left are not given again by a run that restores what was snapshot after them. */
+START_TEST(final_results_are_not_repeated_after_a_restore)
+{
+    struct rig r;
+    struct err err = {0};
+    struct agg_call calls[] = {call(AGG_COUNT_STAR, -1, TYPE_BIGINT, "COUNT(*)")};
+    struct barrier barrier = {.checkpoint_id = 1, .kind = CHECKPOINT_PERIODIC, .exactly_once = true};
+    struct aggregate_spec spec;
+    struct list_state *lists;
+    size_t list_count;
+
+    rig_init(&r, 2);
+    spec = group_by_k(&r, calls, 1);
+    spec.final_only = true;
+    rig_open(&r, aggregate_new(&spec));
+    add(&r, "a", 1);
+    ck_assert_ok(feed(&r, &err));
+    ck_assert_ok(r.op->ops->end_input(r.op, &r.out, &err));
+    drain(&r);
+    expect(&r, "+I[a, 1]\n");
+    ck_assert_ok(r.op->ops->snapshot(r.op, &barrier, &err));
+    operator_state_snapshot(r.ctx.state, r.arena, &lists, &list_count);
+    r.op->ops->close(r.op, false);
+    operator_state_free(r.ctx.state);
+    r.ctx.state = operator_state_new();
+    operator_state_restore(r.ctx.state, lists, list_count);
+    r.op = aggregate_new(&spec); /* over the same keyed state, as a restore would have it */
+    ck_assert_ok(r.op->ops->open(r.op, &r.ctx, &err));
+    ck_assert_ok(r.op->ops->end_input(r.op, &r.out, &err));
+    drain(&r);
+    expect(&r, "");
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(a_count_over_nothing_is_zero_in_batch_mode)
+{
+    struct rig r;
+    struct err err = {0};
+    struct agg_call calls[] = {call(AGG_COUNT_STAR, -1, TYPE_BIGINT, "COUNT(*)"), call(AGG_SUM, 2, TYPE_BIGINT, "SUM(v)")};
+    struct aggregate_spec spec;
+
+    rig_init(&r, 2);
+    set_field(&r.output, 0, "COUNT(*)", type_of(TYPE_BIGINT));
+    set_field(&r.output, 1, "SUM(v)", type_of(TYPE_BIGINT));
+    spec = (struct aggregate_spec){.input = &r.input, .output = &r.output, .call_count = 2, .calls = calls, .final_only = true};
+    rig_open(&r, aggregate_new(&spec));
+    ck_assert_ok(r.op->ops->end_input(r.op, &r.out, &err));
+    drain(&r);
+    expect(&r, "+I[0, null]\n");
+    rig_close(&r);
+}
+END_TEST
+
+/* ---- windows -------------------------------------------------------------------------------------- */
+
+static struct window_spec ten_seconds(struct rig *r, struct agg_call *calls, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        set_field(&r->output, i + 1, calls[i].name, calls[i].result);
+    set_field(&r->output, count + 1, "window_start", timestamp3());
+    set_field(&r->output, count + 2, "window_end", timestamp3());
+    return (struct window_spec){.input = &r->input,
+                                .output = &r->output,
+                                .key_count = 1,
+                                .keys = key_k,
+                                .call_count = count,
+                                .calls = calls,
+                                .time_column = 1,
+                                .size_ms = 10000,
+                                .emit_start = true,
+                                .emit_end = true,
+                                .time_zone = "UTC"};
+}
+
+static void watermark(struct rig *r, int64_t ms)
+{
+    struct err err = {0};
+
+    ck_assert_ok(r->op->ops->watermark(r->op, ms, &r->out, &err));
+    drain(r);
+    ck_assert_int_eq(r->watermark_ms, ms);
+}
+
+START_TEST(a_window_fires_when_the_watermark_passes_it_and_late_rows_are_counted)
+{
+    struct rig r;
+    struct err err = {0};
+    struct agg_call calls[] = {call(AGG_COUNT_STAR, -1, TYPE_BIGINT, "COUNT(*)"), call(AGG_MAX, 3, TYPE_VARCHAR, "MAX(s)"),
+                               call(AGG_COUNT, 2, TYPE_BIGINT, "COUNT(DISTINCT v)")};
+    struct window_spec spec;
+
+    calls[2].distinct = true;
+    rig_init(&r, 6);
+    spec = ten_seconds(&r, calls, 3);
+    rig_open(&r, window_new(&spec));
+    row(&r, ROW_INSERT, "a", 9999, 1, "x", true);
+    row(&r, ROW_INSERT, "a", 10000, 1, "y", true);
+    row(&r, ROW_INSERT, "a", 0, 1, "z", true);
+    row(&r, ROW_INSERT, "b", -1, 1, "w", true); /* before 1970: floor, not truncation */
+    ck_assert_ok(feed(&r, &err));
+    watermark(&r, 9998);
+    expect(&r, "+I[b, 1, w, 1, 1969-12-31 23:59:50.000, 1970-01-01 00:00:00.000]\n");
+    watermark(&r, 9999);
+    expect(&r, "+I[a, 2, z, 1, 1970-01-01 00:00:00.000, 1970-01-01 00:00:10.000]\n");
+    row(&r, ROW_INSERT, "a", 9999, 1, "late", true);
+    row(&r, ROW_INSERT, "a", 10001, 2, "q", true);
+    ck_assert_ok(feed(&r, &err));
+    ck_assert_uint_eq(r.metrics.late_dropped, 1);
+    watermark(&r, WATERMARK_MAX);
+    expect(&r, "+I[a, 2, y, 2, 1970-01-01 00:00:10.000, 1970-01-01 00:00:20.000]\n");
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(a_row_without_event_time_fails_and_names_the_column)
+{
+    struct rig r;
+    struct err err = {0};
+    struct agg_call calls[] = {call(AGG_COUNT_STAR, -1, TYPE_BIGINT, "COUNT(*)")};
+    struct window_spec spec;
+
+    rig_init(&r, 4);
+    spec = ten_seconds(&r, calls, 1);
+    rig_open(&r, window_new(&spec));
+    batch_append_null(r.rows, 0);
+    batch_append_null(r.rows, 1);
+    batch_append_null(r.rows, 2);
+    batch_append_null(r.rows, 3);
+    batch_append_null(r.rows, 4);
+    batch_row_end(r.rows, ROW_INSERT);
+    ck_assert_rc_msg(feed(&r, &err), RC_INVALID, "'ts'");
+    rig_close(&r);
+}
+END_TEST
+
+/* B29: what a restore needs to fire each window once, and to know late rows again. */
+START_TEST(open_windows_and_the_watermark_survive_a_restore)
+{
+    struct rig r;
+    struct err err = {0};
+    struct agg_call calls[] = {call(AGG_COUNT_STAR, -1, TYPE_BIGINT, "COUNT(*)")};
+    struct barrier barrier = {.checkpoint_id = 1, .kind = CHECKPOINT_PERIODIC, .exactly_once = true};
+    struct window_spec spec;
+    struct list_state *lists;
+    size_t list_count;
+
+    rig_init(&r, 4);
+    spec = ten_seconds(&r, calls, 1);
+    rig_open(&r, window_new(&spec));
+    row(&r, ROW_INSERT, "a", 5000, 1, NULL, true);
+    row(&r, ROW_INSERT, "a", 15000, 1, NULL, true);
+    ck_assert_ok(feed(&r, &err));
+    watermark(&r, 12000);
+    expect(&r, "+I[a, 1, 1970-01-01 00:00:00.000, 1970-01-01 00:00:10.000]\n");
+    ck_assert_ok(r.op->ops->snapshot(r.op, &barrier, &err));
+    operator_state_snapshot(r.ctx.state, r.arena, &lists, &list_count);
+    r.op->ops->close(r.op, false);
+    operator_state_free(r.ctx.state);
+    r.ctx.state = operator_state_new();
+    operator_state_restore(r.ctx.state, lists, list_count);
+    r.op = window_new(&spec);
+    ck_assert_ok(r.op->ops->open(r.op, &r.ctx, &err));
+    row(&r, ROW_INSERT, "a", 5000, 1, NULL, true);
+    ck_assert_ok(feed(&r, &err));
+    ck_assert_uint_eq(r.metrics.late_dropped, 1);
+    watermark(&r, WATERMARK_MAX);
+    expect(&r, "+I[a, 1, 1970-01-01 00:00:10.000, 1970-01-01 00:00:20.000]\n");
+    rig_close(&r);
+}
+END_TEST
+
+TEST_MAIN("operators",
+          tcase_add_test(tc, running_totals_leave_as_a_changelog);
+          tcase_add_test(tc, without_update_before_only_new_results_leave);
+          tcase_add_test(tc, a_mini_batch_gives_one_change_a_key);
+          tcase_add_test(tc, rows_that_are_taken_back_leave_no_group);
+          tcase_add_test(tc, a_minimum_over_rows_that_are_taken_back_is_refused);
+          tcase_add_test(tc, distinct_values_count_once_and_filters_leave_rows_out);
+          tcase_add_test(tc, text_has_minimum_maximum_first_and_last);
+          tcase_add_test(tc, a_sum_that_does_not_fit_fails_and_names_the_key);
+          tcase_add_test(tc, in_batch_mode_a_sum_may_pass_the_edge_and_come_back);
+          tcase_add_test(tc, final_results_are_not_repeated_after_a_restore);
+          tcase_add_test(tc, a_count_over_nothing_is_zero_in_batch_mode);
+          tcase_add_test(tc, a_window_fires_when_the_watermark_passes_it_and_late_rows_are_counted);
+          tcase_add_test(tc, a_row_without_event_time_fails_and_names_the_column);
+          tcase_add_test(tc, open_windows_and_the_watermark_survive_a_restore);)
