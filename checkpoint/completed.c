@@ -63,7 +63,10 @@ size_t completed_add(struct completed *c, struct completed_checkpoint add,
     return surplus;
 }
 
-size_t completed_count(const struct completed *c) { return c->count; }
+size_t completed_count(const struct completed *c)
+{
+    return c->count;
+}
 
 const struct completed_checkpoint *completed_at(const struct completed *c, size_t i)
 {
@@ -76,8 +79,8 @@ const struct completed_checkpoint *completed_latest(const struct completed *c)
     return c->count == 0 ? NULL : &c->list[c->count - 1];
 }
 
-size_t completed_shutdown(struct completed *c, enum checkpoint_retention retention, enum job_end end,
-                          struct completed_checkpoint *removed)
+size_t completed_shutdown(struct completed *c, enum checkpoint_retention retention,
+                          enum job_end end, struct completed_checkpoint *removed)
 {
     size_t count = retention_keeps(retention, end) ? 0 : c->count;
 

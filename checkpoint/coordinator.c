@@ -2,11 +2,13 @@
  *
  * The states of one attempt are pending.h's. Around it:
  *
- *     job:   down --EVENT_START--> started --EVENT_JOB_FAILING--> down     cancelling, suspending, shut down: for good
- *     task:  DOWN -> RUNNING -> END_OF_DATA -> RELEASED -> FINISHED        RELEASED: its last checkpoint is complete
- *     stop:  NONE -> WANTED -> SAVED -> (answered at the end)              WANTED: queued or under way
+ *     job:   down --EVENT_START--> started --EVENT_JOB_FAILING--> down     cancelling, suspending,
+ * shut down: for good task:  DOWN -> RUNNING -> END_OF_DATA -> RELEASED -> FINISHED RELEASED: its
+ * last checkpoint is complete stop:  NONE -> WANTED -> SAVED -> (answered at the end) WANTED:
+ * queued or under way
  *
- * Events that come too late for what they speak of are ignored, except that the leavings of an aborted attempt are discarded again.
+ * Events that come too late for what they speak of are ignored, except that the leavings of an
+ * aborted attempt are discarded again.
  */
 #include "checkpoint/coordinator.h"
 
@@ -31,7 +33,8 @@ struct coordinator {
     uint32_t task_count;
     uint32_t *first_task; /* by vertex */
     enum task_phase *tasks;
-    bool *acked_at_end;   /* by task: its ack of the attempt under way was given at the end of its data */
+    bool *acked_at_end; /* by task: its ack of the attempt under way was given at the end of its
+                           data */
 
     bool started, started_before, fail_wanted, cancelling, suspending, shutting_down, shut_down;
     enum job_end end;
@@ -61,7 +64,8 @@ struct coordinator {
     int64_t now_mono_ms, now_wall_ms;
 };
 
-/* ---- words --------------------------------------------------------------------------------------------- */
+/* ---- words
+ * --------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *text;
@@ -69,8 +73,10 @@ static const struct {
     enum rc rc; /* for the caller of a request */
 } failures[FAILURE_COUNT_] = {
     [FAILURE_NOT_ALL_RUNNING] = {"Not all required tasks are currently running.", false, RC_STATE},
-    [FAILURE_MIN_PAUSE] = {"The minimum time between checkpoints is still pending.", false, RC_STATE},
-    [FAILURE_TOO_MANY_REQUESTS] = {"The maximum number of queued checkpoint requests exceeded.", false, RC_LIMIT},
+    [FAILURE_MIN_PAUSE] = {"The minimum time between checkpoints is still pending.", false,
+                           RC_STATE},
+    [FAILURE_TOO_MANY_REQUESTS] = {"The maximum number of queued checkpoint requests exceeded.",
+                                   false, RC_LIMIT},
     [FAILURE_IO] = {"An Exception occurred while triggering the checkpoint.", true, RC_IO},
     [FAILURE_EXPIRED] = {"Checkpoint expired before completing.", true, RC_TIMEOUT},
     [FAILURE_DECLINED] = {"Checkpoint was declined.", true, RC_IO},
@@ -96,7 +102,8 @@ bool checkpoint_failure_counts(enum checkpoint_failure f)
     return failures[f].counts;
 }
 
-/* ---- actions ------------------------------------------------------------------------------------------- */
+/* ---- actions
+ * ------------------------------------------------------------------------------------------- */
 
 static void actions_reset(struct coordinator_actions *a)
 {
@@ -113,7 +120,8 @@ void coordinator_actions_release(struct coordinator_actions *a)
     *a = (struct coordinator_actions){0};
 }
 
-static struct coordinator_action *act(struct coordinator *c, enum action_kind kind, uint64_t checkpoint_id)
+static struct coordinator_action *act(struct coordinator *c, enum action_kind kind,
+                                      uint64_t checkpoint_id)
 {
     struct coordinator_actions *a = c->actions;
 
@@ -141,13 +149,15 @@ static void answer(struct coordinator *c, uint64_t request_id, enum rc rc, uint6
     a->message = keep(c, message);
 }
 
-static void refuse(struct coordinator *c, const struct checkpoint_request *r, enum checkpoint_failure why)
+static void refuse(struct coordinator *c, const struct checkpoint_request *r,
+                   enum checkpoint_failure why)
 {
     if (r->origin == ORIGIN_USER)
         answer(c, r->request_id, failures[why].rc, 0, NULL, failures[why].text);
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------- */
+/* ---- life
+ * ---------------------------------------------------------------------------------------------- */
 
 struct coordinator *coordinator_new(const struct coordinator_config *config)
 {
@@ -167,9 +177,10 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
         c->task_count += vertices[v].parallelism;
     }
     c->config.vertices = vertices;
-    c->config.edges = config->edge_count == 0
-                          ? NULL
-                          : arena_copy(c->arena, config->edges, config->edge_count * sizeof *config->edges);
+    c->config.edges =
+        config->edge_count == 0
+            ? NULL
+            : arena_copy(c->arena, config->edges, config->edge_count * sizeof *config->edges);
     c->config.savepoint_dir =
         config->savepoint_dir == NULL ? NULL : arena_strdup(c->arena, config->savepoint_dir);
     c->tasks = ARENA_ARRAY(c->arena, c->task_count, enum task_phase);
@@ -197,8 +208,8 @@ void coordinator_free(struct coordinator *c)
     mem_free(c);
 }
 
-void coordinator_restored(struct coordinator *c, struct completed_checkpoint restored, const char *path,
-                          int64_t now_wall_ms)
+void coordinator_restored(struct coordinator *c, struct completed_checkpoint restored,
+                          const char *path, int64_t now_wall_ms)
 {
     struct completed_checkpoint removed[1];
 
@@ -207,7 +218,8 @@ void coordinator_restored(struct coordinator *c, struct completed_checkpoint res
     stats_tracker_restored(c->stats, restored.id, restored.savepoint, path, now_wall_ms);
 }
 
-/* ---- tasks --------------------------------------------------------------------------------------------- */
+/* ---- tasks
+ * --------------------------------------------------------------------------------------------- */
 
 static uint32_t vertex_of(const struct coordinator *c, uint32_t task)
 {
@@ -259,21 +271,25 @@ static void trigger_tasks(struct coordinator *c)
         for (uint32_t i = 0; i < from_count; i++)
             any = any || pending_expects(c->pending, from + i);
         for (uint32_t i = 0; i < c->config.vertices[edge->to_vertex].parallelism; i++)
-            fed[to + i] = fed[to + i] ||
-                          (edge->pointwise ? i < from_count && pending_expects(c->pending, from + i) : any);
+            fed[to + i] =
+                fed[to + i] ||
+                (edge->pointwise ? i < from_count && pending_expects(c->pending, from + i) : any);
     }
     for (uint32_t i = 0; i < c->task_count; i++)
         if (pending_expects(c->pending, i) && !fed[i]) {
-            struct coordinator_action *a = act(c, ACTION_TRIGGER, pending_barrier(c->pending)->checkpoint_id);
+            struct coordinator_action *a =
+                act(c, ACTION_TRIGGER, pending_barrier(c->pending)->checkpoint_id);
 
             a->barrier = *pending_barrier(c->pending);
             a->task = i;
         }
 }
 
-/* ---- stop with savepoint -------------------------------------------------------------------------------- */
+/* ---- stop with savepoint
+ * -------------------------------------------------------------------------------- */
 
-static void answer_stop(struct coordinator *c, enum rc rc, uint64_t checkpoint_id, const char *message)
+static void answer_stop(struct coordinator *c, enum rc rc, uint64_t checkpoint_id,
+                        const char *message)
 {
     for (size_t i = 0; i < c->stop_request_count; i++)
         answer(c, c->stop_requests[i], rc, checkpoint_id, c->stop_path, message);
@@ -288,7 +304,8 @@ static void answer_stop(struct coordinator *c, enum rc rc, uint64_t checkpoint_i
 
 static void join_stop(struct coordinator *c, uint64_t request_id)
 {
-    c->stop_requests = mem_realloc(c->stop_requests, (c->stop_request_count + 1) * sizeof(uint64_t));
+    c->stop_requests =
+        mem_realloc(c->stop_requests, (c->stop_request_count + 1) * sizeof(uint64_t));
     c->stop_requests[c->stop_request_count++] = request_id;
 }
 
@@ -301,7 +318,8 @@ static void answer_saved_stop(struct coordinator *c, enum rc rc, const char *why
                              c->stop_path));
 }
 
-/* ---- the end of an attempt ------------------------------------------------------------------------------ */
+/* ---- the end of an attempt
+ * ------------------------------------------------------------------------------ */
 
 static void end_attempt(struct coordinator *c)
 {
@@ -318,8 +336,8 @@ static void start_scheduler(struct coordinator *c)
     if (c->config.interval_ms == 0)
         return;
     if (!c->started_before)
-        delay_ms += (int64_t)rng_below(&c->config.rng,
-                                       (uint64_t)(c->config.interval_ms - c->config.min_pause_ms) + 1);
+        delay_ms += (int64_t)rng_below(
+            &c->config.rng, (uint64_t)(c->config.interval_ms - c->config.min_pause_ms) + 1);
     c->periodic_on = true;
     c->next_periodic_mono_ms = c->now_mono_ms + delay_ms;
 }
@@ -332,7 +350,8 @@ static void fail_job(struct coordinator *c, const char *message)
 
 static void count_failure(struct coordinator *c, enum checkpoint_failure why, const char *message)
 {
-    if (!failures[why].counts || c->config.tolerable_failures == COORDINATOR_UNLIMITED || !c->started)
+    if (!failures[why].counts || c->config.tolerable_failures == COORDINATOR_UNLIMITED ||
+        !c->started)
         return;
     c->failure_count++;
     if (c->failure_count <= c->config.tolerable_failures)
@@ -344,8 +363,8 @@ static void count_failure(struct coordinator *c, enum checkpoint_failure why, co
 }
 
 /* What a failed savepoint of a stop means for the job. */
-static void abort_stop(struct coordinator *c, enum checkpoint_failure why, bool triggered, uint64_t id,
-                       enum checkpoint_kind kind, const char *message)
+static void abort_stop(struct coordinator *c, enum checkpoint_failure why, bool triggered,
+                       uint64_t id, enum checkpoint_kind kind, const char *message)
 {
     bool job_goes_on = c->started && !c->cancelling && !c->suspending && !c->shutting_down;
 
@@ -355,10 +374,11 @@ static void abort_stop(struct coordinator *c, enum checkpoint_failure why, bool 
     if (why == FAILURE_DECLINED || why == FAILURE_ASYNC)
         fail_job(c, arena_printf(c->actions->arena, "Stop with savepoint failed: %s", message));
     else if (triggered && kind == CHECKPOINT_TERMINATE)
-        fail_job(c, arena_printf(c->actions->arena,
-                                 "Stop with drain failed after the job was drained; it goes back to its "
-                                 "last checkpoint: %s",
-                                 message));
+        fail_job(
+            c, arena_printf(c->actions->arena,
+                            "Stop with drain failed after the job was drained; it goes back to its "
+                            "last checkpoint: %s",
+                            message));
     start_scheduler(c);
 }
 
@@ -431,7 +451,8 @@ static void store(struct coordinator *c, uint64_t id, bool notify)
     size_t room = completed_count(c->completed) + 1;
     struct completed_checkpoint *removed =
         ARENA_ARRAY(c->actions->arena, room, struct completed_checkpoint);
-    size_t count = completed_add(c->completed, (struct completed_checkpoint){.id = id, .owned = true}, removed);
+    size_t count = completed_add(c->completed,
+                                 (struct completed_checkpoint){.id = id, .owned = true}, removed);
     uint64_t subsumed = 0;
 
     if (c->suspending)
@@ -454,9 +475,11 @@ static void complete_stop(struct coordinator *c, uint64_t id, const char *path, 
     c->stop_path = mem_strdup(path);
     if (!notify) {
         /* Nobody is told, so nothing of it is committed until someone restores it. */
-        answer_stop(c, RC_CANCELLED, id,
-                    arena_printf(c->actions->arena,
-                                 "the job failed or was ended meanwhile; the savepoint %s is complete", path));
+        answer_stop(
+            c, RC_CANCELLED, id,
+            arena_printf(c->actions->arena,
+                         "the job failed or was ended meanwhile; the savepoint %s is complete",
+                         path));
         return;
     }
     c->stop = STOP_SAVED;
@@ -487,7 +510,8 @@ static void complete_attempt(struct coordinator *c, const char *path)
     end_attempt(c);
 }
 
-/* ---- the start of an attempt ------------------------------------------------------------------------------ */
+/* ---- the start of an attempt
+ * ------------------------------------------------------------------------------ */
 
 static enum checkpoint_kind kind_of(const struct checkpoint_request *r)
 {
@@ -517,7 +541,8 @@ static void start_attempt(struct coordinator *c, struct checkpoint_request reque
 
     for (uint32_t i = 0; i < c->task_count; i++)
         expected[i] = c->tasks[i] != TASK_GONE;
-    c->pending = pending_new(&barrier, expected, c->task_count, c->now_mono_ms + c->config.timeout_ms);
+    c->pending =
+        pending_new(&barrier, expected, c->task_count, c->now_mono_ms + c->config.timeout_ms);
     c->current = request;
     stats_tracker_started(c->stats, barrier.checkpoint_id, barrier.kind, c->now_wall_ms);
     a = act(c, ACTION_BEGIN, barrier.checkpoint_id);
@@ -594,7 +619,9 @@ static void flush_queue(struct coordinator *c, enum checkpoint_failure why)
     }
 }
 
-/* ---- time ---------------------------------------------------------------------------------------------------- */
+/* ---- time
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void check_timeout(struct coordinator *c)
 {
@@ -605,7 +632,8 @@ static void check_timeout(struct coordinator *c)
         return;
     missing = pending_first_missing(c->pending);
     abort_attempt(c, FAILURE_EXPIRED,
-                  arena_printf(c->actions->arena, "(timeout %lld ms; %u of %u tasks missing, among them %s)",
+                  arena_printf(c->actions->arena,
+                               "(timeout %lld ms; %u of %u tasks missing, among them %s)",
                                (long long)c->config.timeout_ms, pending_missing_count(c->pending),
                                c->task_count, task_name(c, missing)));
 }
@@ -623,7 +651,8 @@ static void plan_periodic(struct coordinator *c)
         enqueue(c, (struct checkpoint_request){.origin = ORIGIN_PERIODIC});
 }
 
-/* Bounded input: all tasks wait at the end of their data for a checkpoint that lets their last results out. */
+/* Bounded input: all tasks wait at the end of their data for a checkpoint that lets their last
+ * results out. */
 static bool final_wanted(const struct coordinator *c)
 {
     uint32_t waiting = count_phase(c, TASK_AT_END);
@@ -654,7 +683,9 @@ int64_t coordinator_next_mono_ms(const struct coordinator *c)
     return next;
 }
 
-/* ---- events ---------------------------------------------------------------------------------------------------- */
+/* ---- events
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void on_start(struct coordinator *c)
 {
@@ -701,7 +732,8 @@ static void on_job_failing(struct coordinator *c)
         c->tasks[i] = TASK_DOWN;
 }
 
-static void on_stop_request(struct coordinator *c, const struct coordinator_event *e, const char *dir)
+static void on_stop_request(struct coordinator *c, const struct coordinator_event *e,
+                            const char *dir)
 {
     if (!all_required_run(c)) {
         answer(c, e->request_id, RC_STATE, 0, NULL, failures[FAILURE_NOT_ALL_RUNNING].text);
@@ -714,9 +746,8 @@ static void on_stop_request(struct coordinator *c, const struct coordinator_even
     c->stop_kind = e->request;
     c->stop_dir = mem_strdup(dir);
     join_stop(c, e->request_id);
-    enqueue(c, (struct checkpoint_request){.kind = e->request,
-                                           .request_id = e->request_id,
-                                           .target_dir = mem_strdup(dir)});
+    enqueue(c, (struct checkpoint_request){
+                   .kind = e->request, .request_id = e->request_id, .target_dir = mem_strdup(dir)});
 }
 
 static void on_request(struct coordinator *c, const struct coordinator_event *e)
@@ -739,12 +770,15 @@ static void on_request(struct coordinator *c, const struct coordinator_event *e)
         answer(c, e->request_id, RC_STATE, 0, NULL, why);
     } else if (e->request != REQUEST_CHECKPOINT && dir == NULL) {
         answer(c, e->request_id, RC_INVALID, 0, NULL,
-               "no target directory: neither in the request nor as execution.checkpointing.savepoint-dir");
+               "no target directory: neither in the request nor as "
+               "execution.checkpointing.savepoint-dir");
     } else if (c->stop != STOP_NONE) {
         if (is_stop && e->request == c->stop_kind && strcmp(dir, c->stop_dir) == 0)
-            join_stop(c, e->request_id); /* the same stop again: one savepoint, one answer for both */
+            join_stop(c,
+                      e->request_id); /* the same stop again: one savepoint, one answer for both */
         else
-            answer(c, e->request_id, RC_STATE, 0, NULL, "the job is already being stopped with a savepoint");
+            answer(c, e->request_id, RC_STATE, 0, NULL,
+                   "the job is already being stopped with a savepoint");
     } else if (is_stop) {
         on_stop_request(c, e, dir);
     } else {
@@ -755,7 +789,8 @@ static void on_request(struct coordinator *c, const struct coordinator_event *e)
 }
 
 /* Whether the event speaks of the attempt under way; the leavings of an aborted one go at once. */
-static bool is_current(struct coordinator *c, const struct coordinator_event *e, enum pending_state state)
+static bool is_current(struct coordinator *c, const struct coordinator_event *e,
+                       enum pending_state state)
 {
     if (c->pending != NULL && pending_barrier(c->pending)->checkpoint_id == e->checkpoint_id)
         return pending_state(c->pending) == state;
@@ -783,8 +818,8 @@ static void on_ack(struct coordinator *c, const struct coordinator_event *e)
         return;
     c->acked_at_end[e->task] = c->tasks[e->task] == TASK_AT_END;
     vertex = vertex_of(c, e->task);
-    stats_tracker_acked(c->stats, e->checkpoint_id, vertex, e->task - c->first_task[vertex], &e->ack,
-                        c->now_wall_ms);
+    stats_tracker_acked(c->stats, e->checkpoint_id, vertex, e->task - c->first_task[vertex],
+                        &e->ack, c->now_wall_ms);
     if (!pending_fully_acked(c->pending))
         return;
     pending_move(c->pending, PENDING_FINALIZING);
@@ -817,7 +852,8 @@ static void on_cancel(struct coordinator *c, bool suspend)
     abort_if_possible(c, why);
     flush_queue(c, why);
     if (c->stop == STOP_SAVED)
-        answer_saved_stop(c, RC_CANCELLED, suspend ? "the job is being suspended" : failures[why].text);
+        answer_saved_stop(c, RC_CANCELLED,
+                          suspend ? "the job is being suspended" : failures[why].text);
 }
 
 /* The last of a job: what is left is answered, what the retention table says is deleted. */
@@ -931,7 +967,9 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
     c->actions = NULL;
 }
 
-/* ---- views ------------------------------------------------------------------------------------------------------- */
+/* ---- views
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 bool coordinator_finalizing(const struct coordinator *c)
 {
@@ -953,4 +991,7 @@ const char *coordinator_stop_path(const struct coordinator *c)
     return c->stop == STOP_SAVED ? c->stop_path : NULL;
 }
 
-const struct stats_tracker *coordinator_stats(const struct coordinator *c) { return c->stats; }
+const struct stats_tracker *coordinator_stats(const struct coordinator *c)
+{
+    return c->stats;
+}

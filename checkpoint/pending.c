@@ -19,7 +19,8 @@ static const bool may_move[5][5] = {
 
 const char *pending_state_str(enum pending_state s)
 {
-    static const char *const names[] = {"beginning", "running", "finalizing", "completed", "aborted"};
+    static const char *const names[] = {"beginning", "running", "finalizing", "completed",
+                                        "aborted"};
 
     ASSERT(s <= PENDING_ABORTED);
     return names[s];
@@ -31,8 +32,8 @@ bool pending_may_move(enum pending_state from, enum pending_state to)
     return may_move[from][to];
 }
 
-struct pending *pending_new(const struct barrier *barrier, const bool *expected, uint32_t task_count,
-                            int64_t deadline_mono_ms)
+struct pending *pending_new(const struct barrier *barrier, const bool *expected,
+                            uint32_t task_count, int64_t deadline_mono_ms)
 {
     struct pending *p = mem_calloc(1, sizeof *p);
 
@@ -59,11 +60,26 @@ void pending_free(struct pending *p)
     mem_free(p);
 }
 
-const struct barrier *pending_barrier(const struct pending *p) { return &p->barrier; }
-enum pending_state pending_state(const struct pending *p) { return p->state; }
-int64_t pending_deadline_mono_ms(const struct pending *p) { return p->deadline_mono_ms; }
-bool pending_fully_acked(const struct pending *p) { return p->missing_count == 0; }
-uint32_t pending_missing_count(const struct pending *p) { return p->missing_count; }
+const struct barrier *pending_barrier(const struct pending *p)
+{
+    return &p->barrier;
+}
+enum pending_state pending_state(const struct pending *p)
+{
+    return p->state;
+}
+int64_t pending_deadline_mono_ms(const struct pending *p)
+{
+    return p->deadline_mono_ms;
+}
+bool pending_fully_acked(const struct pending *p)
+{
+    return p->missing_count == 0;
+}
+uint32_t pending_missing_count(const struct pending *p)
+{
+    return p->missing_count;
+}
 
 void pending_move(struct pending *p, enum pending_state to)
 {

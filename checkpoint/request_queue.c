@@ -33,7 +33,10 @@ void request_queue_free(struct request_queue *q)
     mem_free(q);
 }
 
-size_t request_queue_len(const struct request_queue *q) { return q->count; }
+size_t request_queue_len(const struct request_queue *q)
+{
+    return q->count;
+}
 
 bool request_queue_has(const struct request_queue *q, enum request_origin origin)
 {

@@ -10,10 +10,10 @@
 struct restart_strategy {
     struct restart_config config;
     struct rng rng;
-    int64_t attempts;           /* fixed-delay, exponential-delay */
-    bool planned;               /* exponential-delay: a restart was planned before */
-    int64_t planned_mono_ms;    /* ... for when */
-    int64_t *failures_mono_ms;  /* failure-rate: a ring of the last max + 1 */
+    int64_t attempts;          /* fixed-delay, exponential-delay */
+    bool planned;              /* exponential-delay: a restart was planned before */
+    int64_t planned_mono_ms;   /* ... for when */
+    int64_t *failures_mono_ms; /* failure-rate: a ring of the last max + 1 */
     int64_t failure_count;
 };
 
@@ -48,7 +48,8 @@ static void fixed_delay(struct restart_strategy *r, struct restart_decision *out
                  (long long)r->config.fixed_attempts);
 }
 
-static void failure_rate(struct restart_strategy *r, int64_t now_mono_ms, struct restart_decision *out)
+static void failure_rate(struct restart_strategy *r, int64_t now_mono_ms,
+                         struct restart_decision *out)
 {
     int64_t ring = r->config.rate_max_failures + 1;
     int64_t oldest_at;
@@ -63,7 +64,8 @@ static void failure_rate(struct restart_strategy *r, int64_t now_mono_ms, struct
     if (now_mono_ms - oldest_at > r->config.rate_interval_ms)
         return;
     out->restart = false;
-    snprintf(out->reason, sizeof out->reason, "failure-rate: more than %lld failures within %lld ms",
+    snprintf(out->reason, sizeof out->reason,
+             "failure-rate: more than %lld failures within %lld ms",
              (long long)r->config.rate_max_failures, (long long)r->config.rate_interval_ms);
 }
 
@@ -96,8 +98,8 @@ static void exponential_delay(struct restart_strategy *r, int64_t now_mono_ms,
     out->restart = r->attempts <= k->exp_attempts;
     out->delay_ms = r->planned_mono_ms - now_mono_ms;
     if (!out->restart)
-        snprintf(out->reason, sizeof out->reason, "exponential-delay: all %lld restarts are used up",
-                 (long long)k->exp_attempts);
+        snprintf(out->reason, sizeof out->reason,
+                 "exponential-delay: all %lld restarts are used up", (long long)k->exp_attempts);
 }
 
 void restart_strategy_failed(struct restart_strategy *r, int64_t now_mono_ms,
@@ -128,16 +130,18 @@ void restart_strategy_describe(const struct restart_config *k, char out[256])
                  (long long)k->fixed_delay_ms, (long long)k->fixed_attempts);
         break;
     case RESTART_KIND_FAILURE_RATE:
-        snprintf(out, 256,
-                 "Restart with failure rate (at most %lld failures in %lld ms), fixed delay (%lld ms).",
-                 (long long)k->rate_max_failures, (long long)k->rate_interval_ms,
-                 (long long)k->rate_delay_ms);
+        snprintf(
+            out, 256,
+            "Restart with failure rate (at most %lld failures in %lld ms), fixed delay (%lld ms).",
+            (long long)k->rate_max_failures, (long long)k->rate_interval_ms,
+            (long long)k->rate_delay_ms);
         break;
     case RESTART_KIND_EXPONENTIAL_DELAY:
-        snprintf(out, 256,
-                 "Restart with exponential delay: starting at %lld ms, increasing by %g, with maximum "
-                 "%lld ms.",
-                 (long long)k->exp_initial_ms, k->exp_multiplier, (long long)k->exp_max_ms);
+        snprintf(
+            out, 256,
+            "Restart with exponential delay: starting at %lld ms, increasing by %g, with maximum "
+            "%lld ms.",
+            (long long)k->exp_initial_ms, k->exp_multiplier, (long long)k->exp_max_ms);
         break;
     case RESTART_KIND_NONE:
         snprintf(out, 256, "Restart deactivated.");

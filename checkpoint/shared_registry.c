@@ -9,9 +9,9 @@ struct entry {
     struct entry *chain;       /* next in its hash bucket */
     struct entry *prev, *next; /* hand-over queue; self-linked outside it */
     enum entry_state state;
-    bool proven;           /* this process published or verified it, and it has not been touched since */
-    bool delete_failed;    /* CONDEMNED, waits for shared_registry_retry */
-    uint32_t publishing;   /* SHARED_PUBLISH answers not yet reported back */
+    bool proven; /* this process published or verified it, and it has not been touched since */
+    bool delete_failed;  /* CONDEMNED, waits for shared_registry_retry */
+    uint32_t publishing; /* SHARED_PUBLISH answers not yet reported back */
     uint32_t use_count, use_cap;
     uint64_t *used_by; /* ids of its owners, each once, in no order */
     uint64_t size_bytes;
@@ -33,7 +33,8 @@ struct shared_registry {
     size_t owner_count, owner_cap;
 };
 
-/* ---- entries ---------------------------------------------------------------------------------------- */
+/* ---- entries
+ * ---------------------------------------------------------------------------------------- */
 
 static struct entry **find_slot(const struct shared_registry *reg, const char *name)
 {
@@ -82,7 +83,10 @@ static struct entry *add_entry(struct shared_registry *reg, const char *name, ui
     return e;
 }
 
-static bool is_queued(const struct entry *e) { return e->next != e; }
+static bool is_queued(const struct entry *e)
+{
+    return e->next != e;
+}
 
 static void leave_queue(struct entry *e)
 {
@@ -112,7 +116,8 @@ static void settle(struct shared_registry *reg, struct entry *e)
     join_queue(reg, e);
 }
 
-/* ---- owners ------------------------------------------------------------------------------------------ */
+/* ---- owners
+ * ------------------------------------------------------------------------------------------ */
 
 static struct owner *find_owner(const struct shared_registry *reg, uint64_t id)
 {
@@ -178,7 +183,8 @@ static void add_use(struct owner *o, struct entry *e)
     }
 }
 
-/* ---- life -------------------------------------------------------------------------------------------- */
+/* ---- life
+ * -------------------------------------------------------------------------------------------- */
 
 struct shared_registry *shared_registry_new(void)
 {
@@ -207,7 +213,8 @@ void shared_registry_free(struct shared_registry *reg)
     mem_free(reg);
 }
 
-/* ---- attempts ---------------------------------------------------------------------------------------- */
+/* ---- attempts
+ * ---------------------------------------------------------------------------------------- */
 
 void shared_registry_attempt_begin(struct shared_registry *reg, uint64_t checkpoint_id)
 {
@@ -238,8 +245,8 @@ static enum rc check_same(const struct entry *e, uint64_t size_bytes, struct dig
     char then[DIGEST_HEX_LEN + 1], now[DIGEST_HEX_LEN + 1];
 
     if (e->size_bytes != size_bytes)
-        return err_set(err, RC_CORRUPT, "shared file %s: %llu bytes, %llu at an earlier use", e->name,
-                       (unsigned long long)size_bytes, (unsigned long long)e->size_bytes);
+        return err_set(err, RC_CORRUPT, "shared file %s: %llu bytes, %llu at an earlier use",
+                       e->name, (unsigned long long)size_bytes, (unsigned long long)e->size_bytes);
     if (digest_eq(e->digest, digest))
         return RC_OK;
     digest_hex(e->digest, then);
@@ -248,8 +255,8 @@ static enum rc check_same(const struct entry *e, uint64_t size_bytes, struct dig
                    then);
 }
 
-enum rc shared_registry_reserve(struct shared_registry *reg, uint64_t checkpoint_id, const char *name,
-                                uint64_t size_bytes, struct digest128 digest,
+enum rc shared_registry_reserve(struct shared_registry *reg, uint64_t checkpoint_id,
+                                const char *name, uint64_t size_bytes, struct digest128 digest,
                                 enum shared_answer *answer, struct err *err)
 {
     struct owner *o = find_owner(reg, checkpoint_id);
@@ -318,11 +325,12 @@ void shared_registry_attempt_aborted(struct shared_registry *reg, uint64_t check
         drop_owner(reg, o);
 }
 
-/* ---- completed checkpoints ---------------------------------------------------------------------------- */
+/* ---- completed checkpoints
+ * ---------------------------------------------------------------------------- */
 
-enum rc shared_registry_restore(struct shared_registry *reg, uint64_t checkpoint_id, const char *name,
-                                uint64_t size_bytes, struct digest128 digest, bool proven,
-                                struct err *err)
+enum rc shared_registry_restore(struct shared_registry *reg, uint64_t checkpoint_id,
+                                const char *name, uint64_t size_bytes, struct digest128 digest,
+                                bool proven, struct err *err)
 {
     struct owner *o = find_owner(reg, checkpoint_id);
     struct entry *e;
@@ -354,7 +362,8 @@ void shared_registry_checkpoint_dropped(struct shared_registry *reg, uint64_t ch
     drop_owner(reg, o);
 }
 
-/* ---- deletion ----------------------------------------------------------------------------------------- */
+/* ---- deletion
+ * ----------------------------------------------------------------------------------------- */
 
 size_t shared_registry_take_condemned(struct shared_registry *reg, const char **names, size_t max)
 {
@@ -424,7 +433,8 @@ size_t shared_registry_retry(struct shared_registry *reg)
     return count;
 }
 
-/* ---- questions ---------------------------------------------------------------------------------------- */
+/* ---- questions
+ * ---------------------------------------------------------------------------------------- */
 
 void shared_registry_stats(const struct shared_registry *reg, struct shared_registry_stats *out)
 {

@@ -1,18 +1,22 @@
-/* shared_registry.h - which checkpoint still needs each file under shared/: the one authority for deletion (C4).
+/* shared_registry.h - which checkpoint still needs each file under shared/: the one authority for
+ * deletion (C4).
  *
- * Pure bookkeeping: no I/O, no clock, no lock. Whoever owns it serialises all calls with one mutex (storage's)
- * and holds that mutex from begin_delete to finish_delete or cancel_delete, unlink included.
+ * Pure bookkeeping: no I/O, no clock, no lock. Whoever owns it serialises all calls with one mutex
+ * (storage's) and holds that mutex from begin_delete to finish_delete or cancel_delete, unlink
+ * included.
  *
  *               reserve                    published                      last use ends
- *     (absent) --------> RESERVED ---------------------> PRESENT ------------------------> CONDEMNED
- *                          | last use ends, nobody publishes   ^ reserve: used again          | begin_delete
+ *     (absent) --------> RESERVED ---------------------> PRESENT ------------------------>
+ * CONDEMNED | last use ends, nobody publishes   ^ reserve: used again          | begin_delete
  *                          +-----------------------------------|--------> CONDEMNED           v
- *                                                              +---------------------------- DELETING
- *     DELETING -- finish_delete --> (absent)      DELETING -- cancel_delete --> CONDEMNED (not proven any more)
+ *                                                              +----------------------------
+ * DELETING DELETING -- finish_delete --> (absent)      DELETING -- cancel_delete --> CONDEMNED (not
+ * proven any more)
  *
- * A use is a reservation of a running attempt or a name in a completed checkpoint. A reservation is a use until its
- * attempt ends, however it ends; a publication under way keeps the entry from being condemned beyond that, so a
- * straggler of an aborted attempt leaves no file that nobody knows. A name in CONDEMNED is in the hand-over queue.
+ * A use is a reservation of a running attempt or a name in a completed checkpoint. A reservation is
+ * a use until its attempt ends, however it ends; a publication under way keeps the entry from being
+ * condemned beyond that, so a straggler of an aborted attempt leaves no file that nobody knows. A
+ * name in CONDEMNED is in the hand-over queue.
  *
  * A crash anywhere leaves a file too many, never one too few.
  * After: SharedStateRegistryImpl (flink-runtime); differs: names are content, reservations exist.
@@ -28,29 +32,34 @@ struct shared_registry; /* opaque; defined in shared_registry.c */
 struct shared_registry *shared_registry_new(void);
 void shared_registry_free(struct shared_registry *reg);
 
-/* ---- attempts and their reservations ------------------------------------------------------------- */
+/* ---- attempts and their reservations
+ * ------------------------------------------------------------- */
 
-/* An attempt (checkpoint or savepoint) starts; its id was never used before in this registry (asserted). */
+/* An attempt (checkpoint or savepoint) starts; its id was never used before in this registry
+ * (asserted). */
 void shared_registry_attempt_begin(struct shared_registry *reg, uint64_t checkpoint_id);
 /* false: never begun, completed or aborted: its stragglers should stop. */
 bool shared_registry_attempt_runs(const struct shared_registry *reg, uint64_t checkpoint_id);
 
 enum shared_answer {
-    SHARED_PUBLISH, /* not known to be there: link or copy it (a copy by temporary name and rename), then call published;
-                     * on failure publish_failed. EEXIST is success only after checking length and digest */
-    SHARED_PRESENT, /* there, proven by this process with this digest and size: name it, do nothing else */
-    SHARED_WAIT,    /* being deleted at this moment: nothing was reserved; wait for the end, then ask again */
+    SHARED_PUBLISH, /* not known to be there: link or copy it (a copy by temporary name and rename),
+                     * then call published; on failure publish_failed. EEXIST is success only after
+                     * checking length and digest */
+    SHARED_PRESENT, /* there, proven by this process with this digest and size: name it, do nothing
+                       else */
+    SHARED_WAIT, /* being deleted at this moment: nothing was reserved; wait for the end, then ask
+                    again */
 };
-/* Reserve `name` for a running attempt before anything is done with the file. Any number of subtasks may reserve one name.
- *   name    borrowed; relative to shared/, 1..255 bytes, no '/'
- * RC_CANCELLED: the attempt has ended. RC_CORRUPT: size or digest differ from an earlier use of the name; RC_LIMIT: the
- * name's length. Nothing is recorded then. */
+/* Reserve `name` for a running attempt before anything is done with the file. Any number of
+ * subtasks may reserve one name. name    borrowed; relative to shared/, 1..255 bytes, no '/'
+ * RC_CANCELLED: the attempt has ended. RC_CORRUPT: size or digest differ from an earlier use of the
+ * name; RC_LIMIT: the name's length. Nothing is recorded then. */
 MUST_USE enum rc shared_registry_reserve(struct shared_registry *reg, uint64_t checkpoint_id,
                                          const char *name, uint64_t size_bytes,
                                          struct digest128 digest, enum shared_answer *answer,
                                          struct err *err);
-/* After SHARED_PUBLISH, exactly one of the two, also when the attempt has ended meanwhile. published: content and name
- * are durable, or were found there and checked. */
+/* After SHARED_PUBLISH, exactly one of the two, also when the attempt has ended meanwhile.
+ * published: content and name are durable, or were found there and checked. */
 void shared_registry_published(struct shared_registry *reg, const char *name);
 void shared_registry_publish_failed(struct shared_registry *reg, const char *name);
 
@@ -59,31 +68,39 @@ void shared_registry_attempt_completed(struct shared_registry *reg, uint64_t che
 /* The attempt's reservations are dropped. No-op when it does not run. */
 void shared_registry_attempt_aborted(struct shared_registry *reg, uint64_t checkpoint_id);
 
-/* ---- completed checkpoints ----------------------------------------------------------------------- */
+/* ---- completed checkpoints
+ * ----------------------------------------------------------------------- */
 
-/* A checkpoint that was completed by an earlier run, or a snapshot that is being restored, uses `name`.
- *   proven   this process has published or verified the file
- * Codes as for reserve; RC_STATE while the name is being deleted. */
+/* A checkpoint that was completed by an earlier run, or a snapshot that is being restored, uses
+ * `name`. proven   this process has published or verified the file Codes as for reserve; RC_STATE
+ * while the name is being deleted. */
 MUST_USE enum rc shared_registry_restore(struct shared_registry *reg, uint64_t checkpoint_id,
                                          const char *name, uint64_t size_bytes,
                                          struct digest128 digest, bool proven, struct err *err);
-/* A completed checkpoint is dropped (subsumed, discarded): its `_metadata` is already gone. No-op for an unknown id. */
+/* A completed checkpoint is dropped (subsumed, discarded): its `_metadata` is already gone. No-op
+ * for an unknown id. */
 void shared_registry_checkpoint_dropped(struct shared_registry *reg, uint64_t checkpoint_id);
 
-/* ---- deletion ------------------------------------------------------------------------------------ */
+/* ---- deletion
+ * ------------------------------------------------------------------------------------ */
 
-/* Hand over up to `max` condemned names, each once; returned strings hold until finish_delete of that name. Returns how many. */
+/* Hand over up to `max` condemned names, each once; returned strings hold until finish_delete of
+ * that name. Returns how many. */
 size_t shared_registry_take_condemned(struct shared_registry *reg, const char **names, size_t max);
-/* Re-check and begin: true = nobody uses it, unlink it now. false = used again, gone, or being deleted: leave it alone. */
+/* Re-check and begin: true = nobody uses it, unlink it now. false = used again, gone, or being
+ * deleted: leave it alone. */
 MUST_USE bool shared_registry_begin_delete(struct shared_registry *reg, const char *name);
 /* Unlinked, or it was not there: forget the name. */
 void shared_registry_finish_delete(struct shared_registry *reg, const char *name);
-/* The unlink failed: condemned again, no longer proven, and handed over again after shared_registry_retry. */
+/* The unlink failed: condemned again, no longer proven, and handed over again after
+ * shared_registry_retry. */
 void shared_registry_cancel_delete(struct shared_registry *reg, const char *name);
-/* Queue the names again whose deletion failed (once a completed checkpoint, not in a loop). Returns how many. */
+/* Queue the names again whose deletion failed (once a completed checkpoint, not in a loop). Returns
+ * how many. */
 size_t shared_registry_retry(struct shared_registry *reg);
 
-/* ---- questions ----------------------------------------------------------------------------------- */
+/* ---- questions
+ * ----------------------------------------------------------------------------------- */
 
 struct shared_registry_stats {
     size_t names, reserved, present, condemned, deleting;

@@ -7,11 +7,13 @@
 #define SUMMARY_WINDOW 10000
 #define HISTORY_DEFAULT 10
 
-/* ---- one checkpoint, shared by history and the "latest" pointers ------------------------------------ */
+/* ---- one checkpoint, shared by history and the "latest" pointers
+ * ------------------------------------ */
 
 struct tracked {
     unsigned refs;
-    struct checkpoint_detail detail; /* strings and vertices owned; vertex ids and names are the tracker's */
+    struct checkpoint_detail
+        detail; /* strings and vertices owned; vertex ids and names are the tracker's */
 };
 
 /* Values of completed checkpoints: extremes of all, percentiles of the last SUMMARY_WINDOW. */
@@ -111,7 +113,8 @@ static struct tracked *tracked_new(const struct stats_tracker *tracker, uint64_t
     return t;
 }
 
-/* ---- summaries --------------------------------------------------------------------------------------- */
+/* ---- summaries
+ * --------------------------------------------------------------------------------------- */
 
 static void series_add(struct series *s, int64_t value)
 {
@@ -171,7 +174,8 @@ static void series_view(const struct series *s, struct stats_summary *out)
     mem_free(sorted);
 }
 
-/* ---- life --------------------------------------------------------------------------------------------- */
+/* ---- life
+ * --------------------------------------------------------------------------------------------- */
 
 struct stats_tracker *stats_tracker_new(const struct stats_vertex *vertices, uint32_t vertex_count,
                                         uint32_t history_size)
@@ -183,8 +187,8 @@ struct stats_tracker *stats_tracker_new(const struct stats_vertex *vertices, uin
     t->vertices = mem_calloc(vertex_count, sizeof *t->vertices);
     t->history = mem_calloc(t->history_size, sizeof(struct tracked *));
     for (uint32_t v = 0; v < vertex_count; v++) {
-        t->vertices[v] = (struct stats_vertex){mem_strdup(vertices[v].id), mem_strdup(vertices[v].name),
-                                               vertices[v].parallelism};
+        t->vertices[v] = (struct stats_vertex){
+            mem_strdup(vertices[v].id), mem_strdup(vertices[v].name), vertices[v].parallelism};
         t->subtask_count += vertices[v].parallelism;
     }
     return t;
@@ -213,7 +217,8 @@ void stats_tracker_free(struct stats_tracker *t)
     mem_free(t);
 }
 
-/* ---- what happens --------------------------------------------------------------------------------------- */
+/* ---- what happens
+ * --------------------------------------------------------------------------------------- */
 
 static struct tracked *find(const struct stats_tracker *t, uint64_t id)
 {
@@ -223,8 +228,8 @@ static struct tracked *find(const struct stats_tracker *t, uint64_t id)
     return NULL;
 }
 
-void stats_tracker_restored(struct stats_tracker *t, uint64_t id, bool is_savepoint, const char *path,
-                            int64_t now_wall_ms)
+void stats_tracker_restored(struct stats_tracker *t, uint64_t id, bool is_savepoint,
+                            const char *path, int64_t now_wall_ms)
 {
     char *copy = path == NULL ? NULL : mem_strdup(path); /* may be our own */
 
@@ -259,8 +264,8 @@ void stats_tracker_started(struct stats_tracker *t, uint64_t id, enum checkpoint
     t->history_count++;
 }
 
-void stats_tracker_acked(struct stats_tracker *t, uint64_t id, uint32_t vertex, uint32_t subtask_index,
-                         const struct ack_stats *ack, int64_t now_wall_ms)
+void stats_tracker_acked(struct stats_tracker *t, uint64_t id, uint32_t vertex,
+                         uint32_t subtask_index, const struct ack_stats *ack, int64_t now_wall_ms)
 {
     struct tracked *tracked = find(t, id);
     struct checkpoint_detail *d;
@@ -292,9 +297,13 @@ void stats_tracker_acked(struct stats_tracker *t, uint64_t id, uint32_t vertex, 
     d->processed_bytes += ack->processed_bytes;
 }
 
-static int64_t as_signed(uint64_t v) { return v > INT64_MAX ? INT64_MAX : (int64_t)v; }
+static int64_t as_signed(uint64_t v)
+{
+    return v > INT64_MAX ? INT64_MAX : (int64_t)v;
+}
 
-void stats_tracker_completed(struct stats_tracker *t, uint64_t id, const char *path, int64_t now_wall_ms)
+void stats_tracker_completed(struct stats_tracker *t, uint64_t id, const char *path,
+                             int64_t now_wall_ms)
 {
     struct tracked *tracked = find(t, id);
     struct checkpoint_detail *d;
@@ -313,7 +322,8 @@ void stats_tracker_completed(struct stats_tracker *t, uint64_t id, const char *p
     series_add(&t->state_bytes, as_signed(d->state_bytes));
     series_add(&t->end_to_end_ms, d->end_to_end_ms);
     series_add(&t->processed_bytes, as_signed(d->processed_bytes));
-    tracked_hold(checkpoint_kind_is_savepoint(d->kind) ? &t->latest_savepoint : &t->latest_completed,
+    tracked_hold(checkpoint_kind_is_savepoint(d->kind) ? &t->latest_savepoint
+                                                       : &t->latest_completed,
                  tracked);
 }
 
@@ -350,7 +360,9 @@ void stats_tracker_discarded(struct stats_tracker *t, uint64_t id)
         t->latest_completed->detail.discarded = true;
 }
 
-/* ---- views ------------------------------------------------------------------------------------------------ */
+/* ---- views
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void detail_copy(struct arena *arena, const struct checkpoint_detail *from,
                         struct checkpoint_detail *out)
@@ -367,7 +379,8 @@ static void detail_copy(struct arena *arena, const struct checkpoint_detail *fro
         out->vertices[v] = *s;
         out->vertices[v].id = arena_strdup(arena, s->id);
         out->vertices[v].name = arena_strdup(arena, s->name);
-        out->vertices[v].subtasks = arena_copy(arena, s->subtasks, s->subtask_count * sizeof *s->subtasks);
+        out->vertices[v].subtasks =
+            arena_copy(arena, s->subtasks, s->subtask_count * sizeof *s->subtasks);
     }
 }
 
@@ -382,7 +395,8 @@ static const struct checkpoint_detail *copy_or_null(struct arena *arena, const s
     return out;
 }
 
-void stats_tracker_view(const struct stats_tracker *t, struct arena *arena, struct checkpoint_stats *out)
+void stats_tracker_view(const struct stats_tracker *t, struct arena *arena,
+                        struct checkpoint_stats *out)
 {
     *out = (struct checkpoint_stats){
         .restored_count = t->restored_count,

@@ -1,8 +1,10 @@
-/* stats.h - counts, summaries and history of checkpoints: what REST, the web page, logs and metrics show, in Flink's terms.
+/* stats.h - counts, summaries and history of checkpoints: what REST, the web page, logs and metrics
+ * show, in Flink's terms.
  *
- * The coordinator feeds a tracker; a view is a plain copy in the caller's arena, so that it can be read under no lock. Times are wall ms
- * since the epoch, durations ms, sizes bytes; -1 = not yet, unknown. No I/O. Thread: the tracker belongs to the driver's.
- * After: CheckpointStatsTracker, CompletedCheckpointStatsSummary, CheckpointStatsHistory (flink-runtime).
+ * The coordinator feeds a tracker; a view is a plain copy in the caller's arena, so that it can be
+ * read under no lock. Times are wall ms since the epoch, durations ms, sizes bytes; -1 = not yet,
+ * unknown. No I/O. Thread: the tracker belongs to the driver's. After: CheckpointStatsTracker,
+ * CompletedCheckpointStatsSummary, CheckpointStatsHistory (flink-runtime).
  */
 #ifndef VARVE_CHECKPOINT_STATS_H
 #define VARVE_CHECKPOINT_STATS_H
@@ -11,19 +13,21 @@
 #include "checkpoint/barrier.h"
 
 enum checkpoint_status { CHECKPOINT_IN_PROGRESS, CHECKPOINT_COMPLETED, CHECKPOINT_FAILED };
-const char *checkpoint_status_str(enum checkpoint_status s); /* "IN_PROGRESS", "COMPLETED", "FAILED" */
-const char *checkpoint_type_str(enum checkpoint_kind k);     /* "CHECKPOINT", "SAVEPOINT", "SYNC_SAVEPOINT" */
+const char *
+checkpoint_status_str(enum checkpoint_status s); /* "IN_PROGRESS", "COMPLETED", "FAILED" */
+const char *
+checkpoint_type_str(enum checkpoint_kind k); /* "CHECKPOINT", "SAVEPOINT", "SYNC_SAVEPOINT" */
 
 /* What a task reports with its ack. */
 struct ack_stats {
     uint64_t checkpointed_bytes; /* newly written by this checkpoint */
     uint64_t state_bytes;        /* everything it names */
     int64_t sync_ms, async_ms, alignment_ms, start_delay_ms;
-    uint64_t processed_bytes;    /* input taken while aligning */
+    uint64_t processed_bytes; /* input taken while aligning */
 };
 struct subtask_checkpoint_stats {
     uint32_t index;
-    bool acked;             /* else all below are -1 or 0 */
+    bool acked; /* else all below are -1 or 0 */
     int64_t ack_wall_ms, end_to_end_ms;
     struct ack_stats ack;
 };
@@ -48,7 +52,8 @@ struct checkpoint_detail {
     uint32_t vertex_count;
     struct vertex_checkpoint_stats *vertices;
 };
-/* Over completed checkpoints and savepoints; percentiles over the last 10,000, NaN when there is none. */
+/* Over completed checkpoints and savepoints; percentiles over the last 10,000, NaN when there is
+ * none. */
 struct stats_summary {
     int64_t min, max, avg;
     double p50, p90, p95, p99, p999;
@@ -56,7 +61,8 @@ struct stats_summary {
 struct checkpoint_stats {
     uint64_t restored_count, total_count, in_progress_count, completed_count, failed_count;
     struct stats_summary checkpointed_bytes, state_bytes, end_to_end_ms, processed_bytes;
-    const struct checkpoint_detail *latest_completed; /* not a savepoint; NULL: none. Its path existed when the view was made */
+    const struct checkpoint_detail *
+        latest_completed; /* not a savepoint; NULL: none. Its path existed when the view was made */
     const struct checkpoint_detail *latest_savepoint, *latest_failed;
     bool restored;
     uint64_t restored_id;
@@ -67,9 +73,11 @@ struct checkpoint_stats {
     struct checkpoint_detail *history;
 };
 /* Detail by id in a view; NULL: dropped from the history or never there. */
-const struct checkpoint_detail *checkpoint_stats_find(const struct checkpoint_stats *s, uint64_t id);
+const struct checkpoint_detail *checkpoint_stats_find(const struct checkpoint_stats *s,
+                                                      uint64_t id);
 
-/* ---- the tracker; fed by coordinator.c ------------------------------------------------------------- */
+/* ---- the tracker; fed by coordinator.c
+ * ------------------------------------------------------------- */
 
 struct stats_vertex {
     const char *id, *name;
@@ -79,18 +87,23 @@ struct stats_tracker;
 struct stats_tracker *stats_tracker_new(const struct stats_vertex *vertices, uint32_t vertex_count,
                                         uint32_t history_size); /* copies; 0 = 10 */
 void stats_tracker_free(struct stats_tracker *t);
-void stats_tracker_restored(struct stats_tracker *t, uint64_t id, bool is_savepoint, const char *path,
-                            int64_t now_wall_ms);
-/* Where a completed checkpoint or the restored snapshot lies; NULL: not known any more. Holds until the next change. */
+void stats_tracker_restored(struct stats_tracker *t, uint64_t id, bool is_savepoint,
+                            const char *path, int64_t now_wall_ms);
+/* Where a completed checkpoint or the restored snapshot lies; NULL: not known any more. Holds until
+ * the next change. */
 const char *stats_tracker_path(const struct stats_tracker *t, uint64_t id);
-void stats_tracker_started(struct stats_tracker *t, uint64_t id, enum checkpoint_kind kind, int64_t now_wall_ms);
-void stats_tracker_acked(struct stats_tracker *t, uint64_t id, uint32_t vertex, uint32_t subtask_index,
-                         const struct ack_stats *ack, int64_t now_wall_ms);
-void stats_tracker_completed(struct stats_tracker *t, uint64_t id, const char *path, int64_t now_wall_ms);
-void stats_tracker_failed(struct stats_tracker *t, uint64_t id, const char *message, int64_t now_wall_ms);
+void stats_tracker_started(struct stats_tracker *t, uint64_t id, enum checkpoint_kind kind,
+                           int64_t now_wall_ms);
+void stats_tracker_acked(struct stats_tracker *t, uint64_t id, uint32_t vertex,
+                         uint32_t subtask_index, const struct ack_stats *ack, int64_t now_wall_ms);
+void stats_tracker_completed(struct stats_tracker *t, uint64_t id, const char *path,
+                             int64_t now_wall_ms);
+void stats_tracker_failed(struct stats_tracker *t, uint64_t id, const char *message,
+                          int64_t now_wall_ms);
 /* An attempt that failed before it had an id. */
 void stats_tracker_failed_early(struct stats_tracker *t);
 void stats_tracker_discarded(struct stats_tracker *t, uint64_t id);
-void stats_tracker_view(const struct stats_tracker *t, struct arena *arena, struct checkpoint_stats *out);
+void stats_tracker_view(const struct stats_tracker *t, struct arena *arena,
+                        struct checkpoint_stats *out);
 
 #endif

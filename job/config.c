@@ -29,7 +29,8 @@ const struct option *option_at(enum option_id id)
     return &table[id];
 }
 
-/* ---- words separated by '|' ------------------------------------------------------------------------ */
+/* ---- words separated by '|'
+ * ------------------------------------------------------------------------ */
 
 /* The next word of *list into out; false at the end. */
 static bool next_word(const char **list, char *out, size_t cap)
@@ -58,7 +59,8 @@ static bool same_word(const char *a, const char *b)
     return *a == *b;
 }
 
-/* ---- keys ------------------------------------------------------------------------------------------ */
+/* ---- keys
+ * ------------------------------------------------------------------------------------------ */
 
 #define KEY_MAX 128
 
@@ -95,7 +97,8 @@ bool option_find(const char *key, enum option_id *id)
     return find_ranked(key, id, &rank);
 }
 
-/* Insertions, deletions, replacements and swaps of neighbours between two keys, letter case aside. */
+/* Insertions, deletions, replacements and swaps of neighbours between two keys, letter case aside.
+ */
 static unsigned edit_distance(const char *a, const char *b)
 {
     unsigned rows[3][KEY_MAX + 1];
@@ -153,7 +156,8 @@ const char *option_nearest(const char *key)
     return nearest;
 }
 
-/* ---- values ---------------------------------------------------------------------------------------- */
+/* ---- values
+ * ---------------------------------------------------------------------------------------- */
 
 /* A value that is a number of some kind, comparable. */
 union value {
@@ -191,7 +195,8 @@ static enum rc parse_word(const struct option *o, const char *text, union value 
 }
 
 /* The text as the option's type, its range not looked at. */
-static enum rc parse_value(const struct option *o, const char *text, union value *v, struct err *err)
+static enum rc parse_value(const struct option *o, const char *text, union value *v,
+                           struct err *err)
 {
     uint64_t size_bytes;
 
@@ -270,23 +275,28 @@ static enum rc check_value(const struct option *o, const char *text, struct err 
     union value v;
 
     if (strlen(text) >= FS_PATH_MAX)
-        return err_set(err, RC_LIMIT, "a value of %zu bytes: at most %d", strlen(text), FS_PATH_MAX - 1);
+        return err_set(err, RC_LIMIT, "a value of %zu bytes: at most %d", strlen(text),
+                       FS_PATH_MAX - 1);
     RETURN_IF_ERR(parse_value(o, text, &v, err));
     if (o->type == OPTION_ENUM)
         return RC_OK;
     if (o->allowed[0] == '=') {
         if (o->default_text != NULL && same_value(o, text, o->default_text))
             return RC_OK;
-        return err_set(err, RC_UNSUPPORTED, "\"%.60s\": %s (only the default%s%s is accepted)", text,
-                       o->allowed + 1, o->default_text == NULL ? ", none," : " ",
+        return err_set(err, RC_UNSUPPORTED, "\"%.60s\": %s (only the default%s%s is accepted)",
+                       text, o->allowed + 1, o->default_text == NULL ? ", none," : " ",
                        o->default_text == NULL ? "" : o->default_text);
     }
     return check_range(o, text, v, err);
 }
 
-/* ---- layers ---------------------------------------------------------------------------------------- */
+/* ---- layers
+ * ---------------------------------------------------------------------------------------- */
 
-struct config *config_new(void) { return mem_calloc(1, sizeof(struct config)); }
+struct config *config_new(void)
+{
+    return mem_calloc(1, sizeof(struct config));
+}
 
 static void clear(struct setting *s)
 {
@@ -311,7 +321,8 @@ struct config *config_copy(const struct config *c)
     for (unsigned l = 0; l < CONFIG_LAYER_COUNT; l++)
         for (unsigned i = 0; i < OPTION_COUNT; i++)
             if (c->layers[l][i].text != NULL)
-                copy->layers[l][i] = (struct setting){mem_strdup(c->layers[l][i].text), c->layers[l][i].rank};
+                copy->layers[l][i] =
+                    (struct setting){mem_strdup(c->layers[l][i].text), c->layers[l][i].rank};
     return copy;
 }
 
@@ -335,8 +346,8 @@ const char *config_layer_name(enum config_layer layer)
 
 static enum rc fail_unknown(const char *key, struct err *err)
 {
-    return err_set(err, RC_INVALID, "unknown option \"%.120s\"; the nearest known one is \"%s\"", key,
-                   option_nearest(key));
+    return err_set(err, RC_INVALID, "unknown option \"%.120s\"; the nearest known one is \"%s\"",
+                   key, option_nearest(key));
 }
 
 enum rc config_set(struct config *c, enum config_layer layer, const char *key, const char *value,
@@ -361,7 +372,8 @@ enum rc config_set(struct config *c, enum config_layer layer, const char *key, c
     return RC_OK;
 }
 
-enum rc config_set_pair(struct config *c, enum config_layer layer, const char *pair, struct err *err)
+enum rc config_set_pair(struct config *c, enum config_layer layer, const char *pair,
+                        struct err *err)
 {
     const char *equals = strchr(pair, '=');
     char *key;
@@ -392,7 +404,8 @@ void config_reset_all(struct config *c)
         clear(&c->layers[CONFIG_SET][i]);
 }
 
-/* ---- getters --------------------------------------------------------------------------------------- */
+/* ---- getters
+ * --------------------------------------------------------------------------------------- */
 
 enum config_layer config_source(const struct config *c, enum option_id id)
 {
@@ -410,7 +423,10 @@ const char *config_string(const struct config *c, enum option_id id)
     return layer == CONFIG_DEFAULT ? table[id].default_text : c->layers[layer][id].text;
 }
 
-bool config_has(const struct config *c, enum option_id id) { return config_string(c, id) != NULL; }
+bool config_has(const struct config *c, enum option_id id)
+{
+    return config_string(c, id) != NULL;
+}
 
 static union value value_of(const struct config *c, enum option_id id, enum option_type type)
 {
@@ -423,13 +439,22 @@ static union value value_of(const struct config *c, enum option_id id, enum opti
     return v;
 }
 
-bool config_bool(const struct config *c, enum option_id id) { return value_of(c, id, OPTION_BOOL).b; }
+bool config_bool(const struct config *c, enum option_id id)
+{
+    return value_of(c, id, OPTION_BOOL).b;
+}
 int32_t config_int(const struct config *c, enum option_id id)
 {
     return (int32_t)value_of(c, id, OPTION_INT).i;
 }
-int64_t config_long(const struct config *c, enum option_id id) { return value_of(c, id, OPTION_LONG).i; }
-double config_double(const struct config *c, enum option_id id) { return value_of(c, id, OPTION_DOUBLE).d; }
+int64_t config_long(const struct config *c, enum option_id id)
+{
+    return value_of(c, id, OPTION_LONG).i;
+}
+double config_double(const struct config *c, enum option_id id)
+{
+    return value_of(c, id, OPTION_DOUBLE).d;
+}
 int64_t config_duration_ms(const struct config *c, enum option_id id)
 {
     return value_of(c, id, OPTION_DURATION).i;
@@ -464,7 +489,8 @@ void config_list(const struct config *c, bool only_set, config_list_fn *fn, void
     }
 }
 
-/* ---- rules between options, and groups of them ------------------------------------------------------ */
+/* ---- rules between options, and groups of them
+ * ------------------------------------------------------ */
 
 int config_storage(const struct config *c)
 {
@@ -491,7 +517,8 @@ enum rc config_check(const struct config *c, struct err *err)
                        config_int(c, OPT_PARALLELISM), table[OPT_MAX_PARALLELISM].key,
                        config_int(c, OPT_MAX_PARALLELISM));
     if (config_duration_ms(c, OPT_RESTART_EXP_INITIAL) > config_duration_ms(c, OPT_RESTART_EXP_MAX))
-        return err_set(err, RC_INVALID, "%s = %s exceeds %s = %s", table[OPT_RESTART_EXP_INITIAL].key,
+        return err_set(err, RC_INVALID, "%s = %s exceeds %s = %s",
+                       table[OPT_RESTART_EXP_INITIAL].key,
                        config_string(c, OPT_RESTART_EXP_INITIAL), table[OPT_RESTART_EXP_MAX].key,
                        config_string(c, OPT_RESTART_EXP_MAX));
     if (config_bool(c, OPT_MINI_BATCH) && (config_duration_ms(c, OPT_MINI_BATCH_LATENCY) == 0 ||
@@ -510,8 +537,8 @@ void config_coordinator(const struct config *c, struct coordinator_config *out)
         .interval_ms = periodic ? config_duration_ms(c, OPT_CP_INTERVAL) : 0,
         .timeout_ms = config_duration_ms(c, OPT_CP_TIMEOUT),
         .min_pause_ms = config_duration_ms(c, OPT_CP_MIN_PAUSE),
-        .tolerable_failures = periodic ? (uint32_t)config_int(c, OPT_CP_TOLERABLE_FAILURES)
-                                       : COORDINATOR_UNLIMITED,
+        .tolerable_failures =
+            periodic ? (uint32_t)config_int(c, OPT_CP_TOLERABLE_FAILURES) : COORDINATOR_UNLIMITED,
         .num_retained = (uint32_t)config_int(c, OPT_CP_NUM_RETAINED),
         .retention = (enum checkpoint_retention)config_enum(c, OPT_CP_RETENTION),
         .exactly_once = config_enum(c, OPT_CP_MODE) == MODE_EXACTLY_ONCE,
@@ -541,7 +568,8 @@ void config_restart(const struct config *c, struct restart_config *out)
         .exp_jitter = config_double(c, OPT_RESTART_EXP_JITTER),
     };
     if (!config_has(c, OPT_RESTART_STRATEGY)) {
-        out->kind = config_has(c, OPT_CP_INTERVAL) ? RESTART_KIND_EXPONENTIAL_DELAY : RESTART_KIND_NONE;
+        out->kind =
+            config_has(c, OPT_CP_INTERVAL) ? RESTART_KIND_EXPONENTIAL_DELAY : RESTART_KIND_NONE;
         return;
     }
     switch (config_enum(c, OPT_RESTART_STRATEGY)) {

@@ -38,7 +38,8 @@ static bool word_is(const char *word, const char *name)
     return len == strlen(name) && strncasecmp(word, name, len) == 0;
 }
 
-/* ---- durations ------------------------------------------------------------------------------------ */
+/* ---- durations
+ * ------------------------------------------------------------------------------------ */
 
 static const struct {
     const char *names[7];
@@ -55,10 +56,11 @@ static const struct {
 
 static enum rc fail_duration(const char *text, const char *why, struct err *err)
 {
-    return err_set(err, RC_INVALID,
-                   "\"%.60s\" is not a duration%s (like 500 ms, 10 s, 1 min, 2 h, 1 d, PT10S; a bare "
-                   "number is ms)",
-                   text, why);
+    return err_set(
+        err, RC_INVALID,
+        "\"%.60s\" is not a duration%s (like 500 ms, 10 s, 1 min, 2 h, 1 d, PT10S; a bare "
+        "number is ms)",
+        text, why);
 }
 
 /* Adds count * unit_ns to *ms and *ns; false when it does not fit. */
@@ -155,13 +157,14 @@ enum rc duration_parse(const char *text, int64_t *ms, struct err *err)
     return RC_OK;
 }
 
-/* ---- sizes and booleans ---------------------------------------------------------------------------- */
+/* ---- sizes and booleans
+ * ---------------------------------------------------------------------------- */
 
 static const struct {
     const char *names[4];
     unsigned shift;
 } size_units[] = {
-    {{"", "b", "byte", "bytes"}, 0},      {{"k", "kb", "kib", "kibibytes"}, 10},
+    {{"", "b", "byte", "bytes"}, 0},       {{"k", "kb", "kib", "kibibytes"}, 10},
     {{"m", "mb", "mib", "mebibytes"}, 20}, {{"g", "gb", "gib", "gibibytes"}, 30},
     {{"t", "tb", "tib", "tebibytes"}, 40},
 };
@@ -176,12 +179,14 @@ enum rc memory_size_parse(const char *text, uint64_t *size_bytes, struct err *er
         for (size_t u = 0; u < ARRAY_LEN(size_units); u++)
             for (size_t n = 0; n < 4; n++)
                 if (word_is(rest, size_units[u].names[n]) &&
-                    !__builtin_mul_overflow(count, UINT64_C(1) << size_units[u].shift, size_bytes) &&
+                    !__builtin_mul_overflow(count, UINT64_C(1) << size_units[u].shift,
+                                            size_bytes) &&
                     *size_bytes <= INT64_MAX)
                     return RC_OK;
     *size_bytes = 0;
     return err_set(err, RC_INVALID,
-                   "\"%.60s\" is not a size (like 20kb, 32 mb, 4 gb; a bare number is bytes)", text);
+                   "\"%.60s\" is not a size (like 20kb, 32 mb, 4 gb; a bare number is bytes)",
+                   text);
 }
 
 enum rc bool_parse(const char *text, bool *out, struct err *err)

@@ -1,6 +1,7 @@
 /* config_yaml.c - a YAML file into the file layer of a configuration; see config.h.
  *
- * Walks libyaml's events; nested maps and dotted keys mean the same. Limits: 1 MiB, 32 levels, one document, no aliases.
+ * Walks libyaml's events; nested maps and dotted keys mean the same. Limits: 1 MiB, 32 levels, one
+ * document, no aliases.
  */
 #include "job/config.h"
 
@@ -35,7 +36,8 @@ static enum rc next_event(struct walk *w, yaml_event_t *event)
     enum rc rc;
 
     if (!yaml_parser_parse(&w->parser, event))
-        return err_set(w->err, RC_INVALID, "%s:%zu: %s%s%s", w->what, w->parser.problem_mark.line + 1,
+        return err_set(w->err, RC_INVALID, "%s:%zu: %s%s%s", w->what,
+                       w->parser.problem_mark.line + 1,
                        w->parser.problem != NULL ? w->parser.problem : "not YAML",
                        w->parser.context != NULL ? " " : "",
                        w->parser.context != NULL ? w->parser.context : "");

@@ -25,7 +25,8 @@ void bucket_add(struct bucket_table *t, struct bytes path, struct part_file *par
         t->cap = t->cap == 0 ? 4 : t->cap * 2;
         t->list = mem_realloc(t->list, t->cap * sizeof *t->list);
     }
-    t->list[t->count] = (struct bucket){.hash = hash64(path), .path = mem_alloc(path.len + 1), .part = part};
+    t->list[t->count] =
+        (struct bucket){.hash = hash64(path), .path = mem_alloc(path.len + 1), .part = part};
     if (path.len > 0)
         memcpy(t->list[t->count].path, path.data, path.len);
     t->list[t->count].path[path.len] = '\0';

@@ -1,4 +1,5 @@
-/* bucket.h - the buckets of one sink that have an open part: found by path, at most so many at a time. No I/O. Thread: the task's. */
+/* bucket.h - the buckets of one sink that have an open part: found by path, at most so many at a
+ * time. No I/O. Thread: the task's. */
 #ifndef VARVE_SINK_BUCKET_H
 #define VARVE_SINK_BUCKET_H
 
@@ -9,7 +10,7 @@ struct bucket {
     char *path; /* below the sink's directory; owned */
     struct part_file *part;
 };
-struct bucket_table { /* = {0} is empty */
+struct bucket_table {          /* = {0} is empty */
     uint32_t count, cap, last; /* last: where the latest find ended */
     struct bucket *list;
 };

@@ -5,12 +5,14 @@
 
 #define MAGIC 0x76736e6bu /* "vsnk" */
 
-/* ---- names ------------------------------------------------------------------------------------------ */
+/* ---- names
+ * ------------------------------------------------------------------------------------------ */
 
 #define PREFIX "part-"
 #define IN_PROGRESS ".inprogress."
 
-void part_name_make(const char *uuid, uint32_t subtask_index, uint64_t counter, char out[PART_NAME_MAX])
+void part_name_make(const char *uuid, uint32_t subtask_index, uint64_t counter,
+                    char out[PART_NAME_MAX])
 {
     int len = snprintf(out, PART_NAME_MAX, PREFIX "%s-%u-%llu", uuid, subtask_index,
                        (unsigned long long)counter);
@@ -82,7 +84,8 @@ bool part_temp_name_parse(const char *temp_name, char uuid[UUID_LEN + 1], uint32
 /* One path component. */
 static bool component_valid(const uint8_t *c, size_t len)
 {
-    if (len == 0 || len > 255 || (len == 1 && c[0] == '.') || (len == 2 && c[0] == '.' && c[1] == '.'))
+    if (len == 0 || len > 255 || (len == 1 && c[0] == '.') ||
+        (len == 2 && c[0] == '.' && c[1] == '.'))
         return false;
     for (size_t i = 0; i < len; i++)
         if (c[i] < 0x20 || c[i] == 0x7f || c[i] == '/')
@@ -126,7 +129,8 @@ static bool temp_name_valid(struct bytes name)
     return component_valid(name.data, name.len) && name.data[0] == '.';
 }
 
-/* ---- encode ----------------------------------------------------------------------------------------- */
+/* ---- encode
+ * ----------------------------------------------------------------------------------------- */
 
 static void put_text(struct buf *b, const char *text)
 {
@@ -169,7 +173,8 @@ struct bytes committable_encode(const struct sink_item *item, struct arena *aren
     return out;
 }
 
-/* ---- decode ----------------------------------------------------------------------------------------- */
+/* ---- decode
+ * ----------------------------------------------------------------------------------------- */
 
 static enum rc take_checked(struct reader *r, struct arena *arena, bool (*valid)(struct bytes),
                             const char *field, const char **out, struct err *err)
@@ -179,8 +184,9 @@ static enum rc take_checked(struct reader *r, struct arena *arena, bool (*valid)
 
     RETURN_IF_ERR(reader_blob(r, &text, field, err));
     if (!valid(text))
-        return err_set(err, RC_CORRUPT, "%s: %s at offset %zu is not one: \"%.*s\"", r->what, field, at,
-                       (int)(text.len > 80 ? 80 : text.len), text.len == 0 ? "" : (const char *)text.data);
+        return err_set(err, RC_CORRUPT, "%s: %s at offset %zu is not one: \"%.*s\"", r->what, field,
+                       at, (int)(text.len > 80 ? 80 : text.len),
+                       text.len == 0 ? "" : (const char *)text.data);
     *out = arena_strndup(arena, text.len == 0 ? "" : (const char *)text.data, text.len);
     return RC_OK;
 }
@@ -194,7 +200,8 @@ static enum rc take_signed(struct reader *r, int64_t *out, const char *field, st
     return RC_OK;
 }
 
-static enum rc take_part(struct reader *r, struct arena *arena, struct part_record *p, struct err *err)
+static enum rc take_part(struct reader *r, struct arena *arena, struct part_record *p,
+                         struct err *err)
 {
     struct bytes digest;
 
@@ -249,11 +256,12 @@ enum rc committable_decode(struct bytes item, struct arena *arena, const char *w
     reader_init(&r, item, what);
     RETURN_IF_ERR(reader_be32(&r, &magic, "magic", err));
     if (magic != MAGIC)
-        return err_set(err, RC_CORRUPT, "%s: not an item of a file sink (it begins with %08x)", what, magic);
+        return err_set(err, RC_CORRUPT, "%s: not an item of a file sink (it begins with %08x)",
+                       what, magic);
     RETURN_IF_ERR(reader_u8(&r, &version, "version", err));
     if (version != COMMITTABLE_VERSION)
-        return err_set(err, RC_VERSION, "%s: version %u; this program reads version %d", what, version,
-                       COMMITTABLE_VERSION);
+        return err_set(err, RC_VERSION, "%s: version %u; this program reads version %d", what,
+                       version, COMMITTABLE_VERSION);
     RETURN_IF_ERR(reader_u8(&r, &kind, "kind", err));
     out->kind = (enum item_kind)kind;
     switch (kind) {

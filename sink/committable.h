@@ -1,8 +1,10 @@
-/* committable.h - what a file sink hands to a checkpoint, to bytes and back: parts and the writer's identity.
+/* committable.h - what a file sink hands to a checkpoint, to bytes and back: parts and the writer's
+ * identity.
  *
- * An item: 4 bytes magic "vsnk", version, kind, then the fields below in order, big-endian, texts and blobs with a varint length.
- * Decoding trusts nothing: texts are checked as paths and names, so that an item can never lead outside its directory.
- * docs/FORMAT.md has the bytes. Pure; any thread.
+ * An item: 4 bytes magic "vsnk", version, kind, then the fields below in order, big-endian, texts
+ * and blobs with a varint length. Decoding trusts nothing: texts are checked as paths and names, so
+ * that an item can never lead outside its directory. docs/FORMAT.md has the bytes. Pure; any
+ * thread.
  */
 #ifndef VARVE_SINK_COMMITTABLE_H
 #define VARVE_SINK_COMMITTABLE_H
@@ -16,14 +18,15 @@
 enum item_kind {
     ITEM_PENDING = 1, /* numbers are stored. A closed part that waits for its checkpoint */
     ITEM_OPEN = 2,    /* a part that was open at the barrier: its first size_bytes count */
-    ITEM_WRITER = 3,  /* who wrote: tells the hidden files of this run that came after the checkpoint */
+    ITEM_WRITER =
+        3, /* who wrote: tells the hidden files of this run that came after the checkpoint */
 };
 /* A part file. Strings are owned by whoever made the record. */
 struct part_record {
-    const char *base;      /* absolute directory of the sink */
-    const char *bucket;    /* below it; "" for itself */
-    const char *name;      /* final: "part-<uuid>-<subtask>-<counter>" */
-    const char *temp_name; /* ".<name>.inprogress.<uuid>" */
+    const char *base;       /* absolute directory of the sink */
+    const char *bucket;     /* below it; "" for itself */
+    const char *name;       /* final: "part-<uuid>-<subtask>-<counter>" */
+    const char *temp_name;  /* ".<name>.inprogress.<uuid>" */
     uint64_t checkpoint_id; /* pending: of the first prepare that held it */
     uint64_t size_bytes, row_count;
     struct digest128 digest; /* of those bytes */
@@ -42,15 +45,18 @@ struct sink_item {
 };
 
 struct bytes committable_encode(const struct sink_item *item, struct arena *arena);
-/* Strings in `arena`. RC_CORRUPT names field and offset; RC_VERSION for a newer version. `what` names the item in messages. */
+/* Strings in `arena`. RC_CORRUPT names field and offset; RC_VERSION for a newer version. `what`
+ * names the item in messages. */
 MUST_USE enum rc committable_decode(struct bytes item, struct arena *arena, const char *what,
                                     struct sink_item *out, struct err *err);
 
-/* ---- names ------------------------------------------------------------------------------------------ */
+/* ---- names
+ * ------------------------------------------------------------------------------------------ */
 
 /* "part-<uuid>-<subtask>-<counter>"; out holds PART_NAME_MAX. */
 #define PART_NAME_MAX 128
-void part_name_make(const char *uuid, uint32_t subtask_index, uint64_t counter, char out[PART_NAME_MAX]);
+void part_name_make(const char *uuid, uint32_t subtask_index, uint64_t counter,
+                    char out[PART_NAME_MAX]);
 /* ".<name>.inprogress.<uuid>" */
 void part_temp_name_make(const char *name, const char *uuid, char out[PART_NAME_MAX]);
 /* The parts of a hidden name of ours; false: it is something else. */

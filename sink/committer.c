@@ -3,7 +3,8 @@
 
 #include "sink/dir_set.h"
 
-#define FIRST_WAIT_NS (10 * NS_PER_MS) /* before the second try; ten times as long before the third */
+#define FIRST_WAIT_NS                                                                              \
+    (10 * NS_PER_MS) /* before the second try; ten times as long before the third */
 
 struct waiting {
     struct arena *arena; /* of the record's strings */
@@ -57,7 +58,10 @@ void committer_prepare(struct committer *c, uint64_t checkpoint_id)
         }
 }
 
-size_t committer_count(const struct committer *c) { return c->count; }
+size_t committer_count(const struct committer *c)
+{
+    return c->count;
+}
 
 const struct part_record *committer_at(const struct committer *c, size_t i)
 {
@@ -123,7 +127,8 @@ static enum rc sync_dirs(struct committer *c, struct dir_set *dirs, struct err *
 }
 
 /* Forget what is durably in view. */
-static void forget_done(struct committer *c, uint64_t checkpoint_id, uint64_t *parts, uint64_t *rows)
+static void forget_done(struct committer *c, uint64_t checkpoint_id, uint64_t *parts,
+                        uint64_t *rows)
 {
     size_t kept = 0;
 
@@ -141,8 +146,8 @@ static void forget_done(struct committer *c, uint64_t checkpoint_id, uint64_t *p
     c->count = kept;
 }
 
-enum rc committer_commit(struct committer *c, uint64_t checkpoint_id, uint64_t *parts, uint64_t *rows,
-                         struct err *err)
+enum rc committer_commit(struct committer *c, uint64_t checkpoint_id, uint64_t *parts,
+                         uint64_t *rows, struct err *err)
 {
     struct dir_set dirs = {0};
     char dir[FS_PATH_MAX];

@@ -1,8 +1,9 @@
-/* file_sink.c - the file sink: rows into part files, parts into view when their checkpoint is complete; see sink.h.
+/* file_sink.c - the file sink: rows into part files, parts into view when their checkpoint is
+ * complete; see sink.h.
  *
- * Keeps: C7 (committer), C8 (part_file, recovery). Before prepare returns, content and hidden name of every part it hands out are durable; a
- * rename is durable before its part leaves the state. Thread: the task's.
- * After: FileSink, FileWriter, FileWriterBucket, StreamingFileSink (Flink).
+ * Keeps: C7 (committer), C8 (part_file, recovery). Before prepare returns, content and hidden name
+ * of every part it hands out are durable; a rename is durable before its part leaves the state.
+ * Thread: the task's. After: FileSink, FileWriter, FileWriterBucket, StreamingFileSink (Flink).
  */
 #include "sink/bucket.h"
 #include "sink/committer.h"
@@ -25,7 +26,8 @@ struct file_sink {
     bool failed; /* only abort is left */
 };
 
-/* ---- parts -------------------------------------------------------------------------------------------- */
+/* ---- parts
+ * -------------------------------------------------------------------------------------------- */
 
 static enum rc remember_dir(struct file_sink *s, const struct part_record *r, struct err *err)
 {
@@ -37,8 +39,8 @@ static enum rc remember_dir(struct file_sink *s, const struct part_record *r, st
 }
 
 /* A new hidden file below `base`, named after this run. */
-static enum rc create_part(struct file_sink *s, const char *base, const char *bucket, int64_t now_wall_ms,
-                           struct part_file **out, struct err *err)
+static enum rc create_part(struct file_sink *s, const char *base, const char *bucket,
+                           int64_t now_wall_ms, struct part_file **out, struct err *err)
 {
     char name[PART_NAME_MAX], temp_name[PART_NAME_MAX], uuid[UUID_LEN + 1], dir[FS_PATH_MAX];
     struct part_record r = {.base = base,
@@ -86,7 +88,8 @@ static enum rc finish_bucket(struct file_sink *s, uint32_t i, struct err *err)
     return finish_part(s, bucket_remove(&s->buckets, i), err);
 }
 
-/* The open part of a bucket; a new one when there is none or the policy wants the present one closed. */
+/* The open part of a bucket; a new one when there is none or the policy wants the present one
+ * closed. */
 static enum rc part_for(struct file_sink *s, struct bytes bucket, int64_t now_wall_ms,
                         struct part_file **out, struct err *err)
 {
@@ -114,11 +117,16 @@ static enum rc part_for(struct file_sink *s, struct bytes bucket, int64_t now_wa
     return RC_OK;
 }
 
-/* ---- the contract --------------------------------------------------------------------------------------- */
+/* ---- the contract
+ * --------------------------------------------------------------------------------------- */
 
-static struct file_sink *self(struct sink *sink) { return (struct file_sink *)sink; }
+static struct file_sink *self(struct sink *sink)
+{
+    return (struct file_sink *)sink;
+}
 
-/* Every failure but a failed commit leaves parts in doubt: the state they are in is the last checkpoint's to say. */
+/* Every failure but a failed commit leaves parts in doubt: the state they are in is the last
+ * checkpoint's to say. */
 static enum rc fail(struct file_sink *s, enum rc rc, struct err *err)
 {
     s->failed = true;
@@ -200,7 +208,8 @@ static void encode_snapshot(struct file_sink *s, struct arena *arena, struct sin
     memcpy(item.writer.uuid, s->config.uuid, sizeof item.writer.uuid);
     writer[0] = committable_encode(&item, arena);
     for (size_t i = 0; i < open; i++) {
-        item = (struct sink_item){.kind = ITEM_OPEN, .part = *part_file_record(s->buckets.list[i].part)};
+        item = (struct sink_item){.kind = ITEM_OPEN,
+                                  .part = *part_file_record(s->buckets.list[i].part)};
         writer[i + 1] = committable_encode(&item, arena);
     }
     for (size_t i = 0; i < waiting; i++) {
@@ -211,8 +220,8 @@ static void encode_snapshot(struct file_sink *s, struct arena *arena, struct sin
 }
 
 static enum rc file_sink_prepare(struct sink *sink, uint64_t checkpoint_id, bool end_of_input,
-                                 int64_t now_wall_ms, struct arena *arena, struct sink_snapshot *out,
-                                 struct err *err)
+                                 int64_t now_wall_ms, struct arena *arena,
+                                 struct sink_snapshot *out, struct err *err)
 {
     struct file_sink *s = self(sink);
     enum rc rc;
@@ -260,7 +269,8 @@ static void file_sink_abort(struct sink *sink)
 static enum rc file_sink_close(struct sink *sink, struct err *err)
 {
     (void)err;
-    file_sink_abort(sink); /* what is still open was either put on disk by a checkpoint or is not wanted */
+    file_sink_abort(
+        sink); /* what is still open was either put on disk by a checkpoint or is not wanted */
     return RC_OK;
 }
 
@@ -274,7 +284,8 @@ static const struct sink_ops file_sink_ops = {
     .close = file_sink_close,
 };
 
-/* ---- opening -------------------------------------------------------------------------------------------- */
+/* ---- opening
+ * -------------------------------------------------------------------------------------------- */
 
 /* A copy of the config with the path in plain form. */
 static enum rc settle_config(const struct file_sink_config *from, struct arena *arena,
@@ -284,7 +295,8 @@ static enum rc settle_config(const struct file_sink_config *from, struct arena *
 
     RETURN_IF_ERR(path_absolute(path, sizeof path, from->path, err));
     if (!sink_base_valid(bytes_of_str(path)))
-        return err_set(err, RC_INVALID, "%s: \"%.200s\" cannot be a sink's directory", from->name, from->path);
+        return err_set(err, RC_INVALID, "%s: \"%.200s\" cannot be a sink's directory", from->name,
+                       from->path);
     *out = *from;
     out->path = arena_strdup(arena, path);
     out->uuid = arena_strdup(arena, from->uuid);
@@ -294,7 +306,8 @@ static enum rc settle_config(const struct file_sink_config *from, struct arena *
     return RC_OK;
 }
 
-/* The bytes of an open part into a new part of this run beside it: the run that wrote it may still be writing. */
+/* The bytes of an open part into a new part of this run beside it: the run that wrote it may still
+ * be writing. */
 static enum rc copy_open_part(struct file_sink *s, const struct part_record *r, struct err *err)
 {
     size_t piece_bytes = (size_t)1 << 20;
@@ -312,13 +325,15 @@ static enum rc copy_open_part(struct file_sink *s, const struct part_record *r, 
         uint64_t left = r->size_bytes - at;
         size_t got;
 
-        GOTO_IF_ERR(fs_read_at(from, at, piece, left < piece_bytes ? (size_t)left : piece_bytes, &got, err));
+        GOTO_IF_ERR(fs_read_at(from, at, piece, left < piece_bytes ? (size_t)left : piece_bytes,
+                               &got, err));
         if (got == 0)
             break;
         GOTO_IF_ERR(part_file_append(copy, bytes_of(piece, got), 0, r->last_write_wall_ms, err));
         at += got;
     }
-    GOTO_IF_ERR(part_file_append(copy, (struct bytes){0}, r->row_count, r->last_write_wall_ms, err));
+    GOTO_IF_ERR(
+        part_file_append(copy, (struct bytes){0}, r->row_count, r->last_write_wall_ms, err));
     if (!digest_eq(part_file_record(copy)->digest, r->digest)) {
         rc = err_set(err, RC_CORRUPT, "%s: changed while it was copied", path);
         goto out;
@@ -361,7 +376,8 @@ static enum rc put_in_order(struct file_sink *s, const struct part_recovery *r, 
 
         if (p->place == PART_LOST)
             continue;
-        /* Also of what is in view already: the process that renamed it may have died before it synced the directory. */
+        /* Also of what is in view already: the process that renamed it may have died before it
+         * synced the directory. */
         RETURN_IF_ERR(remember_dir(s, &p->record, err));
         if (p->place == PART_FINISHED)
             continue;
@@ -395,7 +411,8 @@ enum rc file_sink_open(const struct file_sink_config *config, const struct sink_
     s->committer = committer_new(config->env);
     env_rng(config->env, "sink-parts", &s->rng);
     GOTO_IF_ERR(settle_config(config, s->arena, &s->config, err));
-    GOTO_IF_ERR(part_recovery_look(&s->config, restored == NULL ? &nothing : restored, scratch, &recovery, err));
+    GOTO_IF_ERR(part_recovery_look(&s->config, restored == NULL ? &nothing : restored, scratch,
+                                   &recovery, err));
     GOTO_IF_ERR(fs_mkdirs(config->env->fs, s->config.path, err));
     GOTO_IF_ERR(put_in_order(s, &recovery, err));
     s->stats.lost_parts = recovery.lost_parts;

@@ -12,7 +12,8 @@ struct part_file {
     struct buf buffer; /* appended, not written yet */
 };
 
-/* ---- names ------------------------------------------------------------------------------------------ */
+/* ---- names
+ * ------------------------------------------------------------------------------------------ */
 
 enum rc part_dir(const struct part_record *r, const char *base, char *out, struct err *err)
 {
@@ -20,7 +21,8 @@ enum rc part_dir(const struct part_record *r, const char *base, char *out, struc
     if (r->bucket[0] != '\0')
         return path_join(out, FS_PATH_MAX, base, r->bucket, err);
     if (strlen(base) >= FS_PATH_MAX)
-        return err_set(err, RC_LIMIT, "%.64s...: the path is longer than %d bytes", base, FS_PATH_MAX - 1);
+        return err_set(err, RC_LIMIT, "%.64s...: the path is longer than %d bytes", base,
+                       FS_PATH_MAX - 1);
     memcpy(out, base, strlen(base) + 1);
     return RC_OK;
 }
@@ -45,7 +47,8 @@ struct part_record part_record_copy(const struct part_record *from, struct arena
     return copy;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------------- */
+/* ---- opening
+ * ---------------------------------------------------------------------------------------- */
 
 static struct part_file *part_new(const struct part_record *record)
 {
@@ -121,8 +124,8 @@ enum rc part_file_resume(struct fs *fs, const struct part_record *record, struct
     GOTO_IF_ERR(fs_open_append(fs, path, record->size_bytes, &p->file, err));
     GOTO_IF_ERR(digest_whole(p->file, p->digest, err));
     if (!digest_eq(digest_stream_end(p->digest), record->digest))
-        rc = err_set(err, RC_CORRUPT, "%s: its first %llu bytes are not those of the checkpoint", path,
-                     (unsigned long long)record->size_bytes);
+        rc = err_set(err, RC_CORRUPT, "%s: its first %llu bytes are not those of the checkpoint",
+                     path, (unsigned long long)record->size_bytes);
 out:
     if (rc != RC_OK) {
         part_file_abandon(p);
@@ -132,7 +135,8 @@ out:
     return RC_OK;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------- */
+/* ---- writing
+ * ---------------------------------------------------------------------------------------- */
 
 static enum rc flush(struct part_file *p, struct err *err)
 {
@@ -188,7 +192,8 @@ out:
     return rc;
 }
 
-/* ---- into view -------------------------------------------------------------------------------------- */
+/* ---- into view
+ * -------------------------------------------------------------------------------------- */
 
 /* fs_exists that tells "not there" from "cannot look". */
 static enum rc look(struct fs *fs, const char *path, bool *there, struct err *err)
@@ -214,12 +219,13 @@ enum rc part_commit(struct fs *fs, const struct part_record *r, struct err *err)
     RETURN_IF_ERR(look(fs, temp_path, &hidden, err));
     RETURN_IF_ERR(look(fs, final_path, &visible, err));
     if (hidden && visible)
-        return err_set(err, RC_EXISTS, "commit %s: %s is there already and is not overwritten", temp_path,
-                       final_path);
+        return err_set(err, RC_EXISTS, "commit %s: %s is there already and is not overwritten",
+                       temp_path, final_path);
     if (visible)
         return RC_OK;
     if (!hidden)
-        return err_set(err, RC_NOT_FOUND, "commit %s (%llu rows): neither the hidden nor the finished file is there",
+        return err_set(err, RC_NOT_FOUND,
+                       "commit %s (%llu rows): neither the hidden nor the finished file is there",
                        final_path, (unsigned long long)r->row_count);
     return fs_rename(fs, temp_path, final_path, err);
 }

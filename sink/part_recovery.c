@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FAULTS_SHOWN 8   /* parts that an error message names */
-#define DEPTH_MAX 32     /* partition columns */
+#define FAULTS_SHOWN 8 /* parts that an error message names */
+#define DEPTH_MAX 32   /* partition columns */
 #define READ_PIECE ((size_t)1 << 20)
 
-/* ---- looking up --------------------------------------------------------------------------------------- */
+/* ---- looking up
+ * --------------------------------------------------------------------------------------- */
 
 struct look {
     const struct file_sink_config *config;
@@ -49,7 +50,8 @@ static enum rc prefix_fits(struct fs *fs, const char *path, const struct part_re
     *fits = false;
     GOTO_IF_ERR(fs_open_read(fs, path, &file, err));
     while (at < r->size_bytes) {
-        size_t want = r->size_bytes - at < READ_PIECE ? (size_t)(r->size_bytes - at) : READ_PIECE, got;
+        size_t want = r->size_bytes - at < READ_PIECE ? (size_t)(r->size_bytes - at) : READ_PIECE,
+               got;
 
         GOTO_IF_ERR(fs_read_at(file, at, piece, want, &got, err));
         if (got == 0)
@@ -76,8 +78,9 @@ static void lose(struct look *l, struct recovered_part *part, const char *path, 
         buf_printf(&l->faults, "%s%s (%llu rows): %s", l->fault_count > 1 ? "; " : "", path,
                    (unsigned long long)part->record.row_count, why);
     if (l->config->ignore_missing_parts)
-        log_line(l->config->env->log, LOG_WARN, "sink part lost name=%s path=%s rows=%llu reason=%s",
-                 l->config->name, path, (unsigned long long)part->record.row_count, why);
+        log_line(l->config->env->log, LOG_WARN,
+                 "sink part lost name=%s path=%s rows=%llu reason=%s", l->config->name, path,
+                 (unsigned long long)part->record.row_count, why);
 }
 
 /* What lies at `path` has the bytes of the record, or the part is lost. */
@@ -100,8 +103,8 @@ static enum rc check_content(struct look *l, struct recovered_part *part, const 
 }
 
 /* Look below one directory; *found: there is something, place and record.base are set. */
-static enum rc look_below(struct look *l, struct recovered_part *part, const char *base, bool *found,
-                          struct err *err)
+static enum rc look_below(struct look *l, struct recovered_part *part, const char *base,
+                          bool *found, struct err *err)
 {
     struct fs *fs = l->config->env->fs;
     char hidden_path[FS_PATH_MAX], final_path[FS_PATH_MAX];
@@ -123,7 +126,8 @@ static enum rc look_below(struct look *l, struct recovered_part *part, const cha
     }
     if (hidden)
         return check_content(l, part, hidden_path, hidden_bytes, err);
-    /* A pending part in view was delivered; what its reader did to it is not our concern. An open one must hold our rows. */
+    /* A pending part in view was delivered; what its reader did to it is not our concern. An open
+     * one must hold our rows. */
     return part->open ? check_content(l, part, final_path, final_bytes, err) : RC_OK;
 }
 
@@ -142,10 +146,11 @@ static enum rc look_up(struct look *l, struct recovered_part *part, struct err *
     return RC_OK;
 }
 
-/* ---- decoding ----------------------------------------------------------------------------------------- */
+/* ---- decoding
+ * ----------------------------------------------------------------------------------------- */
 
-static enum rc decode_all(const struct sink_items *items, const char *list,
-                          struct arena *arena, struct part_recovery *out, struct err *err)
+static enum rc decode_all(const struct sink_items *items, const char *list, struct arena *arena,
+                          struct part_recovery *out, struct err *err)
 {
     for (size_t i = 0; i < items->count; i++) {
         struct sink_item item;
@@ -193,8 +198,9 @@ static enum rc report(struct look *l, struct err *err)
                    (unsigned long long)l->fault_rows, buf_cstr(&l->faults));
 }
 
-enum rc part_recovery_look(const struct file_sink_config *config, const struct sink_snapshot *restored,
-                      struct arena *arena, struct part_recovery *out, struct err *err)
+enum rc part_recovery_look(const struct file_sink_config *config,
+                           const struct sink_snapshot *restored, struct arena *arena,
+                           struct part_recovery *out, struct err *err)
 {
     size_t count = restored->writer.count + restored->committables.count;
     struct look l = {.config = config, .out = out};
@@ -216,7 +222,8 @@ out:
     return rc;
 }
 
-/* ---- putting in order ----------------------------------------------------------------------------------- */
+/* ---- putting in order
+ * ----------------------------------------------------------------------------------- */
 
 enum rc part_recovery_cut(struct fs *fs, const struct part_record *part, struct err *err)
 {
@@ -243,7 +250,8 @@ struct sweep {
     struct buf subdirs; /* names to walk into, NUL-terminated */
 };
 
-/* A hidden file that was begun after the checkpoint, by a writer of it. Never one of this very run and another subtask: it lives. */
+/* A hidden file that was begun after the checkpoint, by a writer of it. Never one of this very run
+ * and another subtask: it lives. */
 static bool is_leftover(const struct sweep *s, const char *name)
 {
     char uuid[UUID_LEN + 1];
@@ -312,8 +320,8 @@ out:
     return rc;
 }
 
-enum rc part_recovery_sweep(const struct file_sink_config *config, const struct part_recovery *r, uint64_t *count,
-                       struct err *err)
+enum rc part_recovery_sweep(const struct file_sink_config *config, const struct part_recovery *r,
+                            uint64_t *count, struct err *err)
 {
     for (size_t i = 0; i < r->writer_count; i++) {
         const char *base = r->writers[i].base;

@@ -1,6 +1,7 @@
-/* print_sink.c - what is written goes to a file descriptor, for trials; or nowhere. At least once: after a restore rows
- * come again. The one place outside base/ that writes to a descriptor: stdout is no file of the file system behind the seam.
- * See sink.h. After: PrintTableSinkFactory, BlackHoleTableSinkFactory (Flink). */
+/* print_sink.c - what is written goes to a file descriptor, for trials; or nowhere. At least once:
+ * after a restore rows come again. The one place outside base/ that writes to a descriptor: stdout
+ * is no file of the file system behind the seam. See sink.h. After: PrintTableSinkFactory,
+ * BlackHoleTableSinkFactory (Flink). */
 #include "sink/sink.h"
 
 #include <errno.h>
@@ -35,8 +36,8 @@ static enum rc write_all(const struct print_sink *s, struct bytes data, struct e
     return RC_OK;
 }
 
-static enum rc print_write(struct sink *sink, struct bytes bucket, struct bytes data, uint64_t row_count,
-                           int64_t now_wall_ms, struct err *err)
+static enum rc print_write(struct sink *sink, struct bytes bucket, struct bytes data,
+                           uint64_t row_count, int64_t now_wall_ms, struct err *err)
 {
     struct print_sink *s = (struct print_sink *)sink;
 

@@ -29,7 +29,8 @@ int64_t rolling_due_wall_ms(const struct rolling_policy *p, const struct part_ag
     return by_age < by_rest ? by_age : by_rest;
 }
 
-bool rolling_on_time(const struct rolling_policy *p, const struct part_age *part, int64_t now_wall_ms)
+bool rolling_on_time(const struct rolling_policy *p, const struct part_age *part,
+                     int64_t now_wall_ms)
 {
     int64_t at = rolling_due_wall_ms(p, part);
 

@@ -1,5 +1,6 @@
-/* rolling.h - when a part closes: by size, age, inactivity, checkpoint. Pure; times are wall ms, a clock that went back closes nothing.
- * After: DefaultRollingPolicy, OnCheckpointRollingPolicy, FileSystemTableSink.TableRollingPolicy (Flink). */
+/* rolling.h - when a part closes: by size, age, inactivity, checkpoint. Pure; times are wall ms, a
+ * clock that went back closes nothing. After: DefaultRollingPolicy, OnCheckpointRollingPolicy,
+ * FileSystemTableSink.TableRollingPolicy (Flink). */
 #ifndef VARVE_SINK_ROLLING_H
 #define VARVE_SINK_ROLLING_H
 
@@ -14,7 +15,8 @@ struct part_age {
 /* Before more is written: it goes into the next part. */
 bool rolling_on_write(const struct rolling_policy *p, const struct part_age *part);
 bool rolling_on_checkpoint(const struct rolling_policy *p, const struct part_age *part);
-bool rolling_on_time(const struct rolling_policy *p, const struct part_age *part, int64_t now_wall_ms);
+bool rolling_on_time(const struct rolling_policy *p, const struct part_age *part,
+                     int64_t now_wall_ms);
 /* When rolling_on_time will say so if nothing more is written; INT64_MAX: never. */
 int64_t rolling_due_wall_ms(const struct rolling_policy *p, const struct part_age *part);
 

@@ -1,13 +1,17 @@
-/* sink.h - results leave exactly once: the contract between an operator that drives a sink and the sink.
+/* sink.h - results leave exactly once: the contract between an operator that drives a sink and the
+ * sink.
  *
- * A sink knows bytes and files, not rows, types or tasks. One `struct sink` serves one subtask: it writes, and it commits
- * what it wrote once the checkpoint that holds it is complete (C7). Life, with checkpoint n:
+ * A sink knows bytes and files, not rows, types or tasks. One `struct sink` serves one subtask: it
+ * writes, and it commits what it wrote once the checkpoint that holds it is complete (C7). Life,
+ * with checkpoint n:
  *
- *     open(restored items) -> [ write* on_time* prepare(n) -> items into checkpoint n -> commit(n) when n is notified ]* -> close
+ *     open(restored items) -> [ write* on_time* prepare(n) -> items into checkpoint n -> commit(n)
+ * when n is notified ]* -> close
  *
- * prepare hands out two lists of opaque, versioned items. Both are *split* list states: after a rescale any subtask may get any
- * item. What was prepared for a checkpoint that failed, or for a savepoint (not notified), is handed out again by the next
- * prepare and committed by the next commit: an intermediate savepoint commits nothing.
+ * prepare hands out two lists of opaque, versioned items. Both are *split* list states: after a
+ * rescale any subtask may get any item. What was prepared for a checkpoint that failed, or for a
+ * savepoint (not notified), is handed out again by the next prepare and committed by the next
+ * commit: an intermediate savepoint commits nothing.
  *
  * Times are wall milliseconds, passed in. All I/O goes through env->fs. Thread: the task's only.
  */
@@ -31,10 +35,10 @@ struct sink_snapshot {
 };
 
 struct sink_stats {
-    uint64_t bytes_written, rows_written; /* since open */
-    uint64_t open_parts, pending_parts;   /* now */
-    uint64_t finished_parts, finished_rows; /* committed since open */
-    uint64_t recovered_parts; /* open parts taken over at open */
+    uint64_t bytes_written, rows_written;              /* since open */
+    uint64_t open_parts, pending_parts;                /* now */
+    uint64_t finished_parts, finished_rows;            /* committed since open */
+    uint64_t recovered_parts;                          /* open parts taken over at open */
     uint64_t removed_leftovers, lost_parts, lost_rows; /* at open */
 };
 
@@ -43,8 +47,8 @@ struct sink_ops {
     enum rc (*write)(struct sink *, struct bytes bucket, struct bytes data, uint64_t row_count,
                      int64_t now_wall_ms, struct err *);
     enum rc (*on_time)(struct sink *, int64_t now_wall_ms, int64_t *next_wall_ms, struct err *);
-    enum rc (*prepare)(struct sink *, uint64_t checkpoint_id, bool end_of_input, int64_t now_wall_ms,
-                       struct arena *, struct sink_snapshot *, struct err *);
+    enum rc (*prepare)(struct sink *, uint64_t checkpoint_id, bool end_of_input,
+                       int64_t now_wall_ms, struct arena *, struct sink_snapshot *, struct err *);
     enum rc (*commit)(struct sink *, uint64_t checkpoint_id, struct err *);
     void (*stats)(const struct sink *, struct sink_stats *);
     void (*abort)(struct sink *);
@@ -55,8 +59,8 @@ struct sink {
 };
 
 /* Append `data`: `row_count` complete encoded rows (a part is cut between two calls only).
- *   bucket   directory below the sink's path, "" for the path itself; "a=1/b=x": no leading '/', no empty, "." or ".." component
- * A failure leaves the sink usable only for abort. */
+ *   bucket   directory below the sink's path, "" for the path itself; "a=1/b=x": no leading '/', no
+ * empty, "." or ".." component A failure leaves the sink usable only for abort. */
 static inline MUST_USE enum rc sink_write(struct sink *s, struct bytes bucket, struct bytes data,
                                           uint64_t row_count, int64_t now_wall_ms, struct err *err)
 {
@@ -68,8 +72,8 @@ static inline MUST_USE enum rc sink_on_time(struct sink *s, int64_t now_wall_ms,
 {
     return s->ops->on_time(s, now_wall_ms, next_wall_ms, err);
 }
-/* The barrier of `checkpoint_id` (ids grow). Everything written before is on disk and named durably when it returns. With
- * end_of_input all parts are closed. The items live in `arena`. */
+/* The barrier of `checkpoint_id` (ids grow). Everything written before is on disk and named durably
+ * when it returns. With end_of_input all parts are closed. The items live in `arena`. */
 static inline MUST_USE enum rc sink_prepare(struct sink *s, uint64_t checkpoint_id,
                                             bool end_of_input, int64_t now_wall_ms,
                                             struct arena *arena, struct sink_snapshot *out,
@@ -77,23 +81,33 @@ static inline MUST_USE enum rc sink_prepare(struct sink *s, uint64_t checkpoint_
 {
     return s->ops->prepare(s, checkpoint_id, end_of_input, now_wall_ms, arena, out, err);
 }
-/* Checkpoint `checkpoint_id` is complete: make everything prepared for it or earlier visible. Committing again changes
- * nothing. Call with UINT64_MAX after the last prepare of a job without checkpoints. */
+/* Checkpoint `checkpoint_id` is complete: make everything prepared for it or earlier visible.
+ * Committing again changes nothing. Call with UINT64_MAX after the last prepare of a job without
+ * checkpoints. */
 static inline MUST_USE enum rc sink_commit(struct sink *s, uint64_t checkpoint_id, struct err *err)
 {
     return s->ops->commit(s, checkpoint_id, err);
 }
-static inline void sink_stats(const struct sink *s, struct sink_stats *out) { s->ops->stats(s, out); }
-/* Give up: handles are closed, nothing is deleted or made visible; recovery from a checkpoint goes on from the files. Frees. */
+static inline void sink_stats(const struct sink *s, struct sink_stats *out)
+{
+    s->ops->stats(s, out);
+}
+/* Give up: handles are closed, nothing is deleted or made visible; recovery from a checkpoint goes
+ * on from the files. Frees. */
 static inline void sink_abort(struct sink *s)
 {
     if (s != NULL)
         s->ops->abort(s);
 }
-/* The regular end. Parts still open stay hidden (they are in the last checkpoint, or it was not wanted). Frees, whatever the code. */
-static inline MUST_USE enum rc sink_close(struct sink *s, struct err *err) { return s->ops->close(s, err); }
+/* The regular end. Parts still open stay hidden (they are in the last checkpoint, or it was not
+ * wanted). Frees, whatever the code. */
+static inline MUST_USE enum rc sink_close(struct sink *s, struct err *err)
+{
+    return s->ops->close(s, err);
+}
 
-/* ---- file sink (file_sink.c) ---------------------------------------------------------------------- */
+/* ---- file sink (file_sink.c)
+ * ---------------------------------------------------------------------- */
 
 /* When a part closes; 0 = never for this reason. Defaults of SQL: 128 MB, 30 min, 30 min. */
 struct rolling_policy {
@@ -103,31 +117,37 @@ struct rolling_policy {
 };
 struct file_sink_config {
     const struct env *env;
-    const char *path;          /* absolute base directory; made when absent */
-    const char *uuid;          /* one a run of a job, the same for its subtasks and for restarts inside the run */
+    const char *path; /* absolute base directory; made when absent */
+    const char
+        *uuid; /* one a run of a job, the same for its subtasks and for restarts inside the run */
     uint32_t subtask_index;
     struct rolling_policy rolling;
     uint32_t max_open_parts;   /* past it the part not written for longest is closed; 0 = 256 */
-    bool ignore_missing_parts; /* B31: go on without parts that are gone and count their rows as lost */
-    bool remove_leftovers;     /* the run that took the restored checkpoint is known to be dead: its hidden files that the checkpoint
-                                * does not name are removed (B30). Never set it while that run may live */
+    bool ignore_missing_parts; /* B31: go on without parts that are gone and count their rows as
+                                  lost */
+    bool remove_leftovers;     /* the run that took the restored checkpoint is known to be dead: its
+                                * hidden files that the checkpoint     does not name are removed (B30).
+                                * Never set it while that run may live */
     const char *name;          /* for messages: "Sink[out] (1/2)" */
 };
-/* Opens for writing. First every file of every restored item is looked up; only when all are there (or ignored) is anything
- * changed: pending parts are committed at their old path, open parts are cut to the recorded length and go on.
- * RC_NOT_FOUND names each missing part and the rows at stake; RC_CORRUPT a part that is shorter than recorded, or a damaged item;
- * RC_VERSION an item of a newer program. */
+/* Opens for writing. First every file of every restored item is looked up; only when all are there
+ * (or ignored) is anything changed: pending parts are committed at their old path, open parts are
+ * cut to the recorded length and go on. RC_NOT_FOUND names each missing part and the rows at stake;
+ * RC_CORRUPT a part that is shorter than recorded, or a damaged item; RC_VERSION an item of a newer
+ * program. */
 MUST_USE enum rc file_sink_open(const struct file_sink_config *config,
                                 const struct sink_snapshot *restored, struct sink **out,
                                 struct err *err);
-/* Only the look-up of open: for a dry run, and to fail before anything starts. The items of all subtasks may be given at once.
- * Changes nothing. */
+/* Only the look-up of open: for a dry run, and to fail before anything starts. The items of all
+ * subtasks may be given at once. Changes nothing. */
 MUST_USE enum rc file_sink_check_restored(const struct file_sink_config *config,
                                           const struct sink_snapshot *restored, struct err *err);
 
-/* ---- print and blackhole (print_sink.c) ----------------------------------------------------------- */
+/* ---- print and blackhole (print_sink.c)
+ * ----------------------------------------------------------- */
 
-/* Writes what it is given to `fd` (borrowed), at least once; fd < 0 drops it. prepare hands out nothing. */
+/* Writes what it is given to `fd` (borrowed), at least once; fd < 0 drops it. prepare hands out
+ * nothing. */
 struct sink *print_sink_new(int fd, const char *name);
 
 #endif

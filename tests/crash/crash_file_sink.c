@@ -1,10 +1,12 @@
 /* links: sink */
-/* crash_file_sink.c - power fails, or the process dies, at every operation of open, write, prepare, commit and recovery.
+/* crash_file_sink.c - power fails, or the process dies, at every operation of open, write, prepare,
+ * commit and recovery.
  *
- * The run writes rows, takes checkpoints and commits them. After the crash a new run opens the sink from the last checkpoint that was
- * complete, and goes on behind its last row. At the end each row is visible exactly once and no hidden file of ours is left. Checked
- * besides: after any crash no row is visible that no checkpoint held, and none twice (C7, C8). Then the recovery itself is crashed at every
- * operation, and run again. */
+ * The run writes rows, takes checkpoints and commits them. After the crash a new run opens the sink
+ * from the last checkpoint that was complete, and goes on behind its last row. At the end each row
+ * is visible exactly once and no hidden file of ours is left. Checked besides: after any crash no
+ * row is visible that no checkpoint held, and none twice (C7, C8). Then the recovery itself is
+ * crashed at every operation, and run again. */
 #include "tests/lib/check_ext.h"
 #include "tests/lib/sim_fs.h"
 #include "tests/lib/sink_rig.h"
@@ -34,8 +36,8 @@ struct job {
     struct sink_snapshot checkpoint;
     bool has_checkpoint;
     uint64_t checkpoint_id, next_id;
-    uint32_t row;      /* rows 1..row are in it */
-    unsigned run;      /* a new uuid each */
+    uint32_t row; /* rows 1..row are in it */
+    unsigned run; /* a new uuid each */
 };
 
 /* From the last checkpoint to the end; RC_OK when the end was reached. */
@@ -48,7 +50,8 @@ static enum rc run(struct sink_rig *rig, struct job *job, unsigned failing, stru
 
     snprintf(uuid, sizeof uuid, "%08u-1111-4111-8111-111111111111", ++job->run);
     rig->config.uuid = uuid;
-    GOTO_IF_ERR(file_sink_open(&rig->config, job->has_checkpoint ? &job->checkpoint : NULL, &s, err));
+    GOTO_IF_ERR(
+        file_sink_open(&rig->config, job->has_checkpoint ? &job->checkpoint : NULL, &s, err));
     while (row < ROWS) {
         int64_t next;
         struct sink_snapshot made;
@@ -81,7 +84,8 @@ static void blame(struct fs *fs, const char *variant, uint64_t k, uint64_t seed,
     struct buf dump = {0};
 
     sim_fs_dump(fs, &dump);
-    ck_abort_msg("%s: crash at %" PRIu64 " seed %" PRIu64 ": %s\n%s", variant, k, seed, what, buf_cstr(&dump));
+    ck_abort_msg("%s: crash at %" PRIu64 " seed %" PRIu64 ": %s\n%s", variant, k, seed, what,
+                 buf_cstr(&dump));
 }
 
 /* Between a crash and the recovery: nothing twice, nothing that no completed checkpoint holds. */
@@ -110,9 +114,10 @@ static void check_end(struct fs *fs, int variant, uint64_t k, uint64_t seed)
         blame(fs, variants[variant].name, k, seed, wrong);
 }
 
-/* Crash at operation k of the first run, and at operation j of the second (UINT64_MAX: not at all). Returns false when the first run
- * has fewer operations; *recovery_ran: the second run was hit. */
-static bool crash_twice(int variant, uint64_t k, uint64_t j, uint64_t seed, bool power, bool *recovery_hit)
+/* Crash at operation k of the first run, and at operation j of the second (UINT64_MAX: not at all).
+ * Returns false when the first run has fewer operations; *recovery_ran: the second run was hit. */
+static bool crash_twice(int variant, uint64_t k, uint64_t j, uint64_t seed, bool power,
+                        bool *recovery_hit)
 {
     struct fs *fs = sim_fs_new(NULL);
     struct sink_rig rig;
@@ -153,7 +158,8 @@ static bool crash_twice(int variant, uint64_t k, uint64_t j, uint64_t seed, bool
         if (rc != RC_OK)
             blame(fs, variants[variant].name, k, seed, err.msg);
     }
-    sim_fs_crash(fs, &rng); /* what was committed is durable, also what a dead process had begun to commit */
+    sim_fs_crash(
+        fs, &rng); /* what was committed is durable, also what a dead process had begun to commit */
     check_end(fs, variant, k, seed);
     sink_rig_release(&rig);
     sim_fs_free(fs);
@@ -187,7 +193,8 @@ START_TEST(recovery_may_crash_anywhere_too)
 }
 END_TEST
 
-/* The audit itself: without recovery rows are missing at some point, else the two tests above prove nothing. */
+/* The audit itself: without recovery rows are missing at some point, else the two tests above prove
+ * nothing. */
 START_TEST(without_recovery_rows_would_be_missing)
 {
     struct fs *fs = sim_fs_new(NULL);

@@ -1,8 +1,10 @@
 /* links: sink */
-/* fault_file_sink.c - each operation of a file sink fails once, in several ways: a clean error or none, then the job fails over.
+/* fault_file_sink.c - each operation of a file sink fails once, in several ways: a clean error or
+ * none, then the job fails over.
  *
- * Fail-over is what the supervisor does: abort the sink, open it again from the last complete checkpoint, go on. Afterwards each row is visible
- * exactly once. A failed commit is first tried again by itself. */
+ * Fail-over is what the supervisor does: abort the sink, open it again from the last complete
+ * checkpoint, go on. Afterwards each row is visible exactly once. A failed commit is first tried
+ * again by itself. */
 #include "tests/lib/check_ext.h"
 #include "tests/lib/fault_fs.h"
 #include "tests/lib/sim_fs.h"
@@ -39,7 +41,8 @@ static enum rc run(struct sink_rig *rig, struct job *job, struct err *err)
     struct sink *s = NULL;
     enum rc rc;
 
-    GOTO_IF_ERR(file_sink_open(&rig->config, job->has_checkpoint ? &job->checkpoint : NULL, &s, err));
+    GOTO_IF_ERR(
+        file_sink_open(&rig->config, job->has_checkpoint ? &job->checkpoint : NULL, &s, err));
     while (row < ROWS) {
         struct sink_snapshot made;
 
@@ -58,7 +61,8 @@ out:
     return rc;
 }
 
-/* The end of the last run is lost to the job when its very last commit failed: one more opening commits. */
+/* The end of the last run is lost to the job when its very last commit failed: one more opening
+ * commits. */
 static enum rc finish(struct sink_rig *rig, struct job *job, struct err *err)
 {
     struct sink *s;
@@ -100,7 +104,8 @@ static bool fail_at(int way, int policy, uint64_t k)
         rc = run(&rig, &job, &err);
         ck_assert_msg(rc == RC_OK || err.msg[0] != '\0', "no message");
     }
-    ck_assert_msg(rc == RC_OK, "%s, operation %" PRIu64 ": never recovers: %s", ways[way].name, k, err.msg);
+    ck_assert_msg(rc == RC_OK, "%s, operation %" PRIu64 ": never recovers: %s", ways[way].name, k,
+                  err.msg);
     hit = fault_fs_hits(fs) > 0;
     fault_fs_clear(fs);
     ck_assert_ok(finish(&rig, &job, &err));
@@ -167,7 +172,9 @@ START_TEST(sink_that_failed_refuses_to_go_on)
     sink_rig_init(&rig, fs);
     ck_assert_ok(file_sink_open(&rig.config, NULL, &s, &err));
     ck_assert_ok(sink_rig_write(&rig, s, 1, 3, &err));
-    fault_fs_add(fs, (struct fault){.kinds = FAULT_APPEND, .times = 1, .os_errno = ENOSPC, .short_write = true});
+    fault_fs_add(
+        fs,
+        (struct fault){.kinds = FAULT_APPEND, .times = 1, .os_errno = ENOSPC, .short_write = true});
     ck_assert_rc_msg(sink_rig_prepare(&rig, s, 1, false, &made, &err), RC_IO, "Sink[out] (1/1)");
     ck_assert_rc_msg(sink_rig_write(&rig, s, 4, 4, &err), RC_STATE, "failed before");
     ck_assert_rc_msg(sink_rig_prepare(&rig, s, 2, true, &made, &err), RC_STATE, "failed before");

@@ -19,7 +19,10 @@ void sink_rig_init(struct sink_rig *r, struct fs *fs)
     };
 }
 
-void sink_rig_release(struct sink_rig *r) { arena_free(r->arena); }
+void sink_rig_release(struct sink_rig *r)
+{
+    arena_free(r->arena);
+}
 
 enum rc sink_rig_write(struct sink_rig *r, struct sink *s, uint32_t first, uint32_t last,
                        struct err *err)
@@ -78,12 +81,15 @@ static struct sink_items join(struct arena *arena, const struct sink_snapshot *p
     return (struct sink_items){total, items};
 }
 
-struct sink_snapshot sink_rig_join(struct sink_rig *r, const struct sink_snapshot *parts, size_t count)
+struct sink_snapshot sink_rig_join(struct sink_rig *r, const struct sink_snapshot *parts,
+                                   size_t count)
 {
-    return (struct sink_snapshot){join(r->arena, parts, count, true), join(r->arena, parts, count, false)};
+    return (struct sink_snapshot){join(r->arena, parts, count, true),
+                                  join(r->arena, parts, count, false)};
 }
 
-static struct sink_items deal(struct arena *arena, const struct sink_items *all, size_t i, size_t count)
+static struct sink_items deal(struct arena *arena, const struct sink_items *all, size_t i,
+                              size_t count)
 {
     struct bytes *items = ARENA_ARRAY(arena, all->count + 1, struct bytes);
     size_t mine = 0;
@@ -93,13 +99,15 @@ static struct sink_items deal(struct arena *arena, const struct sink_items *all,
     return (struct sink_items){mine, items};
 }
 
-struct sink_snapshot sink_rig_deal(struct sink_rig *r, const struct sink_snapshot *all, size_t i, size_t count)
+struct sink_snapshot sink_rig_deal(struct sink_rig *r, const struct sink_snapshot *all, size_t i,
+                                   size_t count)
 {
     return (struct sink_snapshot){deal(r->arena, &all->writer, i, count),
                                   deal(r->arena, &all->committables, i, count)};
 }
 
-/* ---- audit ------------------------------------------------------------------------------------------ */
+/* ---- audit
+ * ------------------------------------------------------------------------------------------ */
 
 struct walk {
     struct fs *fs;
@@ -161,13 +169,15 @@ void sink_audit(struct fs *fs, const char *dir, struct sink_audit *out)
     }
 }
 
-const char *sink_audit_rows(const struct sink_audit *a, uint32_t last, unsigned times, char out[200])
+const char *sink_audit_rows(const struct sink_audit *a, uint32_t last, unsigned times,
+                            char out[200])
 {
     out[0] = '\0';
     if (a->broken_lines > 0)
         snprintf(out, 200, "%zu broken lines", a->broken_lines);
     for (uint32_t row = 1; row < RIG_ROWS_MAX && out[0] == '\0'; row++)
         if (a->seen[row] != (row <= last ? times : 0))
-            snprintf(out, 200, "row %u is visible %u times (of rows 1..%u)", row, a->seen[row], last);
+            snprintf(out, 200, "row %u is visible %u times (of rows 1..%u)", row, a->seen[row],
+                     last);
     return out;
 }

@@ -1,13 +1,17 @@
 /* links: checkpoint */
-/* prop_coordinator.c - laws of the coordinator under random orders of everything that can happen to a job (B01, B42, B50).
+/* prop_coordinator.c - laws of the coordinator under random orders of everything that can happen to
+ * a job (B01, B42, B50).
  *
- * A driver in miniature performs the actions with random delays and failures: tasks come up, ack, decline, end, fail; users ask for checkpoints,
- * savepoints, stops; the job is cancelled or suspended at any moment. Checked all along:
+ * A driver in miniature performs the actions with random delays and failures: tasks come up, ack,
+ * decline, end, fail; users ask for checkpoints, savepoints, stops; the job is cancelled or
+ * suspended at any moment. Checked all along:
  *   - one attempt at a time, ids grow; metadata is asked for only after all expected acks
- *   - nobody is notified of an attempt whose metadata is not durable, and never of a plain savepoint
+ *   - nobody is notified of an attempt whose metadata is not durable, and never of a plain
+ * savepoint
  *   - every attempt is adopted or discarded, never both; what was adopted is discarded at most once
  *   - every request is answered exactly once, with RC_OK only if its snapshot exists
- *   - the job always reaches its end within bounded steps, and what is left on "disk" is what the retention table says
+ *   - the job always reaches its end within bounded steps, and what is left on "disk" is what the
+ * retention table says
  */
 #include "checkpoint/coordinator.h"
 
@@ -35,8 +39,8 @@ struct world {
     uint64_t last_id, running_id;
     /* tasks */
     enum phase task[TASKS];
-    uint64_t barrier[TASKS];     /* met, ack to be sent; 0: none */
-    bool end_with[TASKS];        /* its last ack was given at its end */
+    uint64_t barrier[TASKS]; /* met, ack to be sent; 0: none */
+    bool end_with[TASKS];    /* its last ack was given at its end */
     uint64_t end_ack[TASKS];
     bool up, cancelled, suspended, fail_asked, stopping;
     /* what the driver still has to report */
@@ -108,7 +112,8 @@ static void perform(struct world *w)
             w->notified[id] = true;
             for (int t = 0; t < TASKS; t++)
                 if ((w->task[t] == AT_END && w->end_with[t] && w->end_ack[t] == id) ||
-                    (checkpoint_kind_is_sync(w->kind[id]) && w->task[t] != GONE && w->task[t] != OFF))
+                    (checkpoint_kind_is_sync(w->kind[id]) && w->task[t] != GONE &&
+                     w->task[t] != OFF))
                     w->task[t] = GOING;
             break;
         case ACTION_NOTIFY_ABORTED:
@@ -158,7 +163,10 @@ static void perform(struct world *w)
     }
 }
 
-static bool chance(struct world *w, unsigned one_in) { return rng_below(&w->rng, one_in) == 0; }
+static bool chance(struct world *w, unsigned one_in)
+{
+    return rng_below(&w->rng, one_in) == 0;
+}
 
 /* Barriers reach tasks behind the trigger, in any order: what matters here is who acks when. */
 static void step_task(struct world *w, uint32_t t)
@@ -186,8 +194,7 @@ static void step_task(struct world *w, uint32_t t)
     }
     if (w->task[t] != RUNNING && w->task[t] != AT_END)
         return;
-    if (w->barrier[t] == 0 && id != 0 && w->disk[id] == DIRECTORY &&
-        !(w->end_ack[t] == id))
+    if (w->barrier[t] == 0 && id != 0 && w->disk[id] == DIRECTORY && !(w->end_ack[t] == id))
         w->barrier[t] = id;
     if (w->barrier[t] == 0 || !chance(w, 3))
         return;
@@ -261,7 +268,8 @@ static void ask(struct world *w, enum request_kind kind)
 
     ck_assert_uint_lt(id, REQUESTS);
     w->asked[id] = true;
-    SEND(w, EVENT_REQUEST, .request_id = id, .request = kind, .target_dir = chance(w, 3) ? "/other" : NULL);
+    SEND(w, EVENT_REQUEST, .request_id = id, .request = kind,
+         .target_dir = chance(w, 3) ? "/other" : NULL);
 }
 
 static bool all_gone(const struct world *w)
@@ -286,7 +294,8 @@ static void end_job(struct world *w, enum job_end end)
     for (uint64_t id = 1; id <= w->request_count; id++)
         ck_assert_msg(w->answered[id], "request %d was never answered", (int)id);
     for (uint64_t id = 1; id <= w->last_id; id++) {
-        ck_assert_msg(w->disk[id] == NOTHING || w->disk[id] == ADOPTED || (int)id == (int)w->begin_due,
+        ck_assert_msg(w->disk[id] == NOTHING || w->disk[id] == ADOPTED ||
+                          (int)id == (int)w->begin_due,
                       "attempt %d is left half done", (int)id);
         ck_assert(w->disk[id] == ADOPTED || w->discarded[id]);
         if (w->disk[id] == ADOPTED && w->kind[id] == CHECKPOINT_PERIODIC)

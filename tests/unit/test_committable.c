@@ -18,15 +18,24 @@ static void setup(void)
     arena = arena_new(0);
     err = (struct err){0};
 }
-static void teardown(void) { arena_free(arena); }
+static void teardown(void)
+{
+    arena_free(arena);
+}
 
 static struct sink_item pending(void)
 {
-    return (struct sink_item){
-        .kind = ITEM_PENDING,
-        .part = {.base = "/data/out", .bucket = "dt=1/h=x y", .name = NAME, .temp_name = TEMP,
-                 .checkpoint_id = 42, .size_bytes = 1u << 20, .row_count = 77, .digest = digest_of(bytes_of_str("x")),
-                 .created_wall_ms = 1764442800000, .last_write_wall_ms = -1}};
+    return (struct sink_item){.kind = ITEM_PENDING,
+                              .part = {.base = "/data/out",
+                                       .bucket = "dt=1/h=x y",
+                                       .name = NAME,
+                                       .temp_name = TEMP,
+                                       .checkpoint_id = 42,
+                                       .size_bytes = 1u << 20,
+                                       .row_count = 77,
+                                       .digest = digest_of(bytes_of_str("x")),
+                                       .created_wall_ms = 1764442800000,
+                                       .last_write_wall_ms = -1}};
 }
 static struct sink_item writer(void)
 {
@@ -71,7 +80,8 @@ START_TEST(only_hidden_names_of_ours_are_recognised)
     uint32_t subtask;
     uint64_t counter;
 
-    ck_assert_msg(part_temp_name_parse(hidden_names[_i].name, uuid, &subtask, &counter) == hidden_names[_i].ours,
+    ck_assert_msg(part_temp_name_parse(hidden_names[_i].name, uuid, &subtask, &counter) ==
+                      hidden_names[_i].ours,
                   "%s", hidden_names[_i].name);
     if (_i == 0)
         ck_assert(strcmp(uuid, UUID_A) == 0 && subtask == 3 && counter == 17);
@@ -82,14 +92,14 @@ static const struct {
     const char *bucket;
     bool valid;
 } buckets[] = {
-    {"", true}, {"a=1", true}, {"a=1/b=x", true}, {"a=%2F", true}, {"k=\xc3\xa9", true}, {".x", true},
-    {"/", false}, {"/a", false}, {"a/", false}, {"a//b", false}, {".", false}, {"..", false},
-    {"a/../b", false}, {"a\nb", false}, {"a\x7f", false},
+    {"", true},   {"a=1", true}, {"a=1/b=x", true}, {"a=%2F", true}, {"k=\xc3\xa9", true},
+    {".x", true}, {"/", false},  {"/a", false},     {"a/", false},   {"a//b", false},
+    {".", false}, {"..", false}, {"a/../b", false}, {"a\nb", false}, {"a\x7f", false},
 };
 START_TEST(bucket_stays_below_its_sink)
 {
-    ck_assert_msg(bucket_path_valid(bytes_of_str(buckets[_i].bucket)) == buckets[_i].valid, "\"%s\"",
-                  buckets[_i].bucket);
+    ck_assert_msg(bucket_path_valid(bytes_of_str(buckets[_i].bucket)) == buckets[_i].valid,
+                  "\"%s\"", buckets[_i].bucket);
 }
 END_TEST
 
@@ -131,7 +141,8 @@ START_TEST(writer_item_has_the_documented_bytes)
 
     item.writer.base = "/out";
     item.writer.next_counter = 9;
-    buf_append(&want, "vsnk\x01\x03\x04/out\x24" UUID_A "\0\0\0\x05\0\0\0\0\0\0\0\x09", 6 + 1 + 4 + 1 + 36 + 4 + 8);
+    buf_append(&want, "vsnk\x01\x03\x04/out\x24" UUID_A "\0\0\0\x05\0\0\0\0\0\0\0\x09",
+               6 + 1 + 4 + 1 + 36 + 4 + 8);
     ck_assert_bytes_eq(committable_encode(&item, arena), buf_bytes(&want));
     buf_release(&want);
 }
@@ -143,8 +154,9 @@ START_TEST(cut_item_is_corrupt_at_every_length)
     struct bytes whole = committable_encode(&item, arena);
 
     for (size_t len = 0; len < whole.len; len++)
-        ck_assert_rc_msg(committable_decode(bytes_of(whole.data, len), arena, "item 7", &back, &err), RC_CORRUPT,
-                         "item 7");
+        ck_assert_rc_msg(
+            committable_decode(bytes_of(whole.data, len), arena, "item 7", &back, &err), RC_CORRUPT,
+            "item 7");
 }
 END_TEST
 
@@ -156,31 +168,40 @@ START_TEST(foreign_versions_kinds_and_paths_are_refused)
     struct buf longer = {0};
 
     bytes[0] ^= 1;
-    ck_assert_rc_msg(committable_decode(bytes_of(bytes, good.len), arena, "i", &back, &err), RC_CORRUPT, "not an item");
+    ck_assert_rc_msg(committable_decode(bytes_of(bytes, good.len), arena, "i", &back, &err),
+                     RC_CORRUPT, "not an item");
     bytes[0] ^= 1;
     bytes[4] = 2;
-    ck_assert_rc_msg(committable_decode(bytes_of(bytes, good.len), arena, "i", &back, &err), RC_VERSION, "version 2");
+    ck_assert_rc_msg(committable_decode(bytes_of(bytes, good.len), arena, "i", &back, &err),
+                     RC_VERSION, "version 2");
     bytes[4] = 1;
     bytes[5] = 9;
-    ck_assert_rc_msg(committable_decode(bytes_of(bytes, good.len), arena, "i", &back, &err), RC_CORRUPT, "kind 9");
+    ck_assert_rc_msg(committable_decode(bytes_of(bytes, good.len), arena, "i", &back, &err),
+                     RC_CORRUPT, "kind 9");
     buf_append(&longer, good.data, good.len);
     buf_append_u8(&longer, 0);
-    ck_assert_rc_msg(committable_decode(buf_bytes(&longer), arena, "i", &back, &err), RC_CORRUPT, "too many");
+    ck_assert_rc_msg(committable_decode(buf_bytes(&longer), arena, "i", &back, &err), RC_CORRUPT,
+                     "too many");
     buf_release(&longer);
     item.part.bucket = "../../etc";
-    ck_assert_rc_msg(committable_decode(committable_encode(&item, arena), arena, "i", &back, &err), RC_CORRUPT, "bucket");
+    ck_assert_rc_msg(committable_decode(committable_encode(&item, arena), arena, "i", &back, &err),
+                     RC_CORRUPT, "bucket");
     item = pending();
     item.part.base = "out";
-    ck_assert_rc_msg(committable_decode(committable_encode(&item, arena), arena, "i", &back, &err), RC_CORRUPT, "sink directory");
+    ck_assert_rc_msg(committable_decode(committable_encode(&item, arena), arena, "i", &back, &err),
+                     RC_CORRUPT, "sink directory");
     item = pending();
     item.part.name = "../passwd";
-    ck_assert_rc_msg(committable_decode(committable_encode(&item, arena), arena, "i", &back, &err), RC_CORRUPT, "part name");
+    ck_assert_rc_msg(committable_decode(committable_encode(&item, arena), arena, "i", &back, &err),
+                     RC_CORRUPT, "part name");
     item = pending();
     item.part.temp_name = "visible";
-    ck_assert_rc_msg(committable_decode(committable_encode(&item, arena), arena, "i", &back, &err), RC_CORRUPT, "hidden name");
+    ck_assert_rc_msg(committable_decode(committable_encode(&item, arena), arena, "i", &back, &err),
+                     RC_CORRUPT, "hidden name");
     item = pending();
     item.part.size_bytes = UINT64_MAX;
-    ck_assert_rc_msg(committable_decode(committable_encode(&item, arena), arena, "i", &back, &err), RC_CORRUPT, "no file's");
+    ck_assert_rc_msg(committable_decode(committable_encode(&item, arena), arena, "i", &back, &err),
+                     RC_CORRUPT, "no file's");
 }
 END_TEST
 
@@ -195,7 +216,8 @@ START_TEST(damaged_item_never_leads_out_of_its_directory)
         uint8_t *bytes = arena_copy(arena, good.data, good.len);
         size_t len = gen_damage(&rng, bytes, good.len);
 
-        if (committable_decode(bytes_of(bytes, len), arena, "i", &back, &err) == RC_OK && back.kind != ITEM_WRITER) {
+        if (committable_decode(bytes_of(bytes, len), arena, "i", &back, &err) == RC_OK &&
+            back.kind != ITEM_WRITER) {
             ck_assert(bucket_path_valid(bytes_of_str(back.part.bucket)));
             ck_assert(back.part.base[0] == '/' && strstr(back.part.base, "/../") == NULL);
             ck_assert_ptr_null(strchr(back.part.name, '/'));

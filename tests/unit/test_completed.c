@@ -26,13 +26,18 @@ START_TEST(keeps_the_newest_n)
 }
 END_TEST
 
-/* The restored snapshot counts as one of the N and leaves like any other; whether it is deleted says `owned`. */
+/* The restored snapshot counts as one of the N and leaves like any other; whether it is deleted
+ * says `owned`. */
 START_TEST(restored_snapshot_counts_among_the_n)
 {
     struct completed *c = completed_new(1);
     struct completed_checkpoint removed[4];
 
-    ck_assert_uint_eq(completed_add(c, (struct completed_checkpoint){.id = 9, .restored = true, .savepoint = true}, removed), 0);
+    ck_assert_uint_eq(
+        completed_add(c,
+                      (struct completed_checkpoint){.id = 9, .restored = true, .savepoint = true},
+                      removed),
+        0);
     ck_assert_uint_eq(add(c, 10, removed), 1);
     ck_assert(removed[0].id == 9 && removed[0].restored && !removed[0].owned);
     completed_free(c);
@@ -46,11 +51,13 @@ START_TEST(shutdown_hands_back_what_the_table_does_not_keep)
 
     add(c, 1, removed);
     add(c, 2, removed);
-    ck_assert_uint_eq(completed_shutdown(c, RETAIN_DELETE_ON_CANCELLATION, JOB_END_FAILED, removed), 0);
+    ck_assert_uint_eq(completed_shutdown(c, RETAIN_DELETE_ON_CANCELLATION, JOB_END_FAILED, removed),
+                      0);
     ck_assert_uint_eq(completed_count(c), 0);
     add(c, 3, removed);
     add(c, 4, removed);
-    ck_assert_uint_eq(completed_shutdown(c, RETAIN_DELETE_ON_CANCELLATION, JOB_END_CANCELED, removed), 2);
+    ck_assert_uint_eq(
+        completed_shutdown(c, RETAIN_DELETE_ON_CANCELLATION, JOB_END_CANCELED, removed), 2);
     ck_assert(removed[0].id == 3 && removed[1].id == 4);
     completed_free(c);
 }

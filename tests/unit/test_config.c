@@ -3,7 +3,8 @@
 #include "job/config.h"
 #include "tests/lib/check_ext.h"
 
-/* ---- values ---------------------------------------------------------------------------------------- */
+/* ---- values
+ * ---------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *text;
@@ -58,8 +59,8 @@ START_TEST(duration_is_read_as_the_reference_reads_it)
         ck_assert_msg(rc == RC_INVALID, "\"%s\": %s", durations[_i].text, rc_name(rc));
         ck_assert_msg(strstr(err.msg, durations[_i].text) != NULL, "%s", err.msg);
     } else {
-        ck_assert_msg(rc == RC_OK && ms == durations[_i].ms, "\"%s\": %s %lld %s", durations[_i].text,
-                      rc_name(rc), (long long)ms, err.msg);
+        ck_assert_msg(rc == RC_OK && ms == durations[_i].ms, "\"%s\": %s %lld %s",
+                      durations[_i].text, rc_name(rc), (long long)ms, err.msg);
     }
 }
 END_TEST
@@ -68,10 +69,14 @@ static const struct {
     const char *text;
     int64_t bytes;
 } sizes[] = {
-    {"0", 0},           {"4096", 4096},       {"20kb", 20480},   {"20 KB", 20480},
-    {"32mb", 33554432}, {"5 m", 5242880},     {"1g", 1 << 30},   {"1 tb", INT64_C(1) << 40},
-    {"7 bytes", 7},     {"2 mebibytes", 1 << 21}, {"", -1},      {"kb", -1},
-    {"-1", -1},         {"1.5mb", -1},        {"5 pb", -1},      {"99999999999 tb", -1},
+    {"0", 0},           {"4096", 4096},
+    {"20kb", 20480},    {"20 KB", 20480},
+    {"32mb", 33554432}, {"5 m", 5242880},
+    {"1g", 1 << 30},    {"1 tb", INT64_C(1) << 40},
+    {"7 bytes", 7},     {"2 mebibytes", 1 << 21},
+    {"", -1},           {"kb", -1},
+    {"-1", -1},         {"1.5mb", -1},
+    {"5 pb", -1},       {"99999999999 tb", -1},
 };
 START_TEST(size_is_read_with_powers_of_1024)
 {
@@ -87,7 +92,8 @@ START_TEST(size_is_read_with_powers_of_1024)
 }
 END_TEST
 
-/* ---- the table -------------------------------------------------------------------------------------- */
+/* ---- the table
+ * -------------------------------------------------------------------------------------- */
 
 /* Else a getter would abort on a default nobody ever set, or two options would share a name. */
 START_TEST(every_row_of_the_table_is_sound)
@@ -146,7 +152,8 @@ START_TEST(words_stand_in_the_order_of_the_enums)
     struct config *c = config_new();
     struct err err = {0};
 
-    ck_assert_ok(config_set(c, CONFIG_SET, "execution.checkpointing.externalized-checkpoint-retention",
+    ck_assert_ok(config_set(c, CONFIG_SET,
+                            "execution.checkpointing.externalized-checkpoint-retention",
                             "retain-on-cancellation", &err));
     ck_assert_int_eq(config_enum(c, OPT_CP_RETENTION), RETAIN_ON_CANCELLATION);
     ck_assert_ok(config_set(c, CONFIG_SET, "execution.checkpointing.mode", "at_least_once", &err));
@@ -165,7 +172,8 @@ START_TEST(words_stand_in_the_order_of_the_enums)
 }
 END_TEST
 
-/* ---- what is refused --------------------------------------------------------------------------------- */
+/* ---- what is refused
+ * --------------------------------------------------------------------------------- */
 
 static const struct {
     const char *key, *value;
@@ -189,7 +197,8 @@ static const struct {
     {"restart-strategy.exponential-delay.backoff-multiplier", "NaN", RC_INVALID, "finite"},
     {"execution.checkpointing.unaligned.enabled", "true", RC_UNSUPPORTED, "unaligned"},
     {"execution.checkpointing.unaligned", "true", RC_UNSUPPORTED, "unaligned"},
-    {"execution.checkpointing.max-concurrent-checkpoints", "2", RC_UNSUPPORTED, "one checkpoint at a time"},
+    {"execution.checkpointing.max-concurrent-checkpoints", "2", RC_UNSUPPORTED,
+     "one checkpoint at a time"},
     {"execution.checkpointing.file-merging.enabled", "true", RC_UNSUPPORTED, "merging"},
     {"execution.checkpointing.interval-during-backlog", "0", RC_UNSUPPORTED, "none, is accepted"},
     {"state.changelog.enabled", "true", RC_UNSUPPORTED, "changelog"},
@@ -221,8 +230,8 @@ START_TEST(default_of_what_is_not_built_is_accepted)
     struct config *c = config_new();
     struct err err = {0};
 
-    ck_assert_ok(config_set(c, CONFIG_SET, defaults_of_the_unbuilt[_i][0], defaults_of_the_unbuilt[_i][1],
-                            &err));
+    ck_assert_ok(config_set(c, CONFIG_SET, defaults_of_the_unbuilt[_i][0],
+                            defaults_of_the_unbuilt[_i][1], &err));
     config_free(c);
 }
 END_TEST
@@ -241,7 +250,8 @@ START_TEST(pair_is_cut_at_its_first_equals_sign)
 }
 END_TEST
 
-/* ---- layers ----------------------------------------------------------------------------------------- */
+/* ---- layers
+ * ----------------------------------------------------------------------------------------- */
 
 START_TEST(later_layer_wins_and_reset_shows_the_one_below)
 {
@@ -274,17 +284,20 @@ START_TEST(new_key_wins_over_its_alias_within_a_layer)
     ck_assert_ok(config_set(c, CONFIG_FILE, "execution.checkpointing.dir", "/new", &err));
     ck_assert_ok(config_set(c, CONFIG_FILE, "state.checkpoints.dir", "/old", &err));
     ck_assert_str_eq(config_string(c, OPT_CP_DIR), "/new");
-    ck_assert_ok(config_set(c, CONFIG_COMMAND_LINE, "state.backend.fs.checkpointdir", "/older", &err));
+    ck_assert_ok(
+        config_set(c, CONFIG_COMMAND_LINE, "state.backend.fs.checkpointdir", "/older", &err));
     ck_assert_ok(config_set(c, CONFIG_COMMAND_LINE, "state.checkpoints.dir", "/old", &err));
     ck_assert_str_eq(config_string(c, OPT_CP_DIR), "/old");
     ck_assert_ok(config_set(c, CONFIG_SET, "execution.checkpointing.dir", "/a", &err));
-    ck_assert_ok(config_set(c, CONFIG_SET, "state.checkpoints.dir", "/b", &err)); /* a session goes on in time */
+    ck_assert_ok(config_set(c, CONFIG_SET, "state.checkpoints.dir", "/b",
+                            &err)); /* a session goes on in time */
     ck_assert_str_eq(config_string(c, OPT_CP_DIR), "/b");
     config_free(c);
 }
 END_TEST
 
-static void note_pair(void *ctx, const struct option *o, const char *value, enum config_layer source)
+static void note_pair(void *ctx, const struct option *o, const char *value,
+                      enum config_layer source)
 {
     buf_printf(ctx, "%s=%s (%s);", o->key, value, config_layer_name(source));
 }
@@ -301,14 +314,16 @@ START_TEST(list_shows_what_was_set_in_key_order_with_its_source)
     ck_assert_str_eq(buf_cstr(&seen), "parallelism.default=2 (file);table.dml-sync=true (SET);");
     buf_clear(&seen);
     config_list(c, false, note_pair, &seen);
-    ck_assert_ptr_nonnull(strstr(buf_cstr(&seen), "execution.checkpointing.timeout=10 min (default);"));
+    ck_assert_ptr_nonnull(
+        strstr(buf_cstr(&seen), "execution.checkpointing.timeout=10 min (default);"));
     ck_assert_ptr_null(strstr(buf_cstr(&seen), "pipeline.name")); /* no value, no line */
     buf_release(&seen);
     config_free(c);
 }
 END_TEST
 
-/* ---- YAML ------------------------------------------------------------------------------------------- */
+/* ---- YAML
+ * ------------------------------------------------------------------------------------------- */
 
 START_TEST(nested_maps_and_dotted_keys_mean_the_same)
 {
@@ -358,9 +373,12 @@ END_TEST
 static const struct {
     const char *text, *part;
 } bad_yaml[] = {
-    {"parallelism.default: 2\nexecution:\n  checkpointing:\n    intervall: 1s\n", "c.yaml:4: unknown option"},
-    {"parallelism.default: 2\nparallelism.default: 3\n", "c.yaml:2: parallelism.default was already set in line 1"},
-    {"parallelism.default: 2\nparallelism: {default: 3}\n", "c.yaml:2: parallelism.default was already"},
+    {"parallelism.default: 2\nexecution:\n  checkpointing:\n    intervall: 1s\n",
+     "c.yaml:4: unknown option"},
+    {"parallelism.default: 2\nparallelism.default: 3\n",
+     "c.yaml:2: parallelism.default was already set in line 1"},
+    {"parallelism.default: 2\nparallelism: {default: 3}\n",
+     "c.yaml:2: parallelism.default was already"},
     {"parallelism.default: x\n", "c.yaml:1: parallelism.default: 'x'"},
     {"\nparallelism.default:\n", "c.yaml:2: parallelism.default has no value"},
     {"a: [\n", "c.yaml:2:"},
@@ -372,8 +390,10 @@ static const struct {
     {"? [a, b]\n: c\n", "c.yaml:1: a key must be plain text"},
     {"pipeline.name: [a, [b]]\n", "c.yaml:1: a list may hold plain values only"},
     {"pipeline.name: \"a\\0b\"\n", "c.yaml:1: a NUL character"},
-    {"a: {b: {c: {d: {e: {f: {g: {h: {i: {j: {k: {l: {m: {n: {o: {p: {q: {r: {s: {t: {u: {v: {w: {x: {y: {z: {a: "
-     "{b: {c: {d: {e: {f: {g: {h: 1}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}\n", "more than 32 levels"},
+    {"a: {b: {c: {d: {e: {f: {g: {h: {i: {j: {k: {l: {m: {n: {o: {p: {q: {r: {s: {t: {u: {v: {w: "
+     "{x: {y: {z: {a: "
+     "{b: {c: {d: {e: {f: {g: {h: 1}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}\n",
+     "more than 32 levels"},
 };
 START_TEST(bad_yaml_is_refused_with_its_line_and_changes_nothing)
 {
@@ -390,7 +410,8 @@ START_TEST(bad_yaml_is_refused_with_its_line_and_changes_nothing)
 }
 END_TEST
 
-/* ---- groups and rules -------------------------------------------------------------------------------- */
+/* ---- groups and rules
+ * -------------------------------------------------------------------------------- */
 
 START_TEST(defaults_give_the_references_coordinator)
 {
@@ -435,7 +456,8 @@ static const struct {
     {{"execution.checkpointing.storage=filesystem"}, "needs execution.checkpointing.dir"},
     {{"execution.checkpointing.externalized-checkpoint-retention=RETAIN_ON_CANCELLATION"},
      "needs execution.checkpointing.dir"},
-    {{"parallelism.default=5", "pipeline.max-parallelism=4"}, "exceeds pipeline.max-parallelism = 4"},
+    {{"parallelism.default=5", "pipeline.max-parallelism=4"},
+     "exceeds pipeline.max-parallelism = 4"},
     {{"restart-strategy.exponential-delay.initial-backoff=2 min"}, "max-backoff = 1 min"},
     {{"table.exec.mini-batch.enabled=true", "table.exec.mini-batch.size=100"}, "allow-latency"},
 };

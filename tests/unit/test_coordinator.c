@@ -1,6 +1,6 @@
 /* links: checkpoint */
-/* The coordinator in invented time: when attempts start, what ends them, who is told, what is kept. Each step's actions are compared
- * as text: "begin 1; trigger 1>0; ...". */
+/* The coordinator in invented time: when attempts start, what ends them, who is told, what is kept.
+ * Each step's actions are compared as text: "begin 1; trigger 1>0; ...". */
 #include "checkpoint/coordinator.h"
 
 #include "tests/lib/check_ext.h"
@@ -40,13 +40,20 @@ static struct coordinator_config config(void)
 static void show(const struct coordinator_action *a)
 {
     static const char *const names[] = {
-        [ACTION_BEGIN] = "begin",       [ACTION_TRIGGER] = "trigger",
-        [ACTION_FINALIZE] = "finalize", [ACTION_ADOPT] = "adopt",
-        [ACTION_NOTIFY_COMPLETE] = "complete", [ACTION_NOTIFY_ABORTED] = "aborted",
-        [ACTION_NOTIFY_SUBSUMED] = "subsumed", [ACTION_DISCARD_ATTEMPT] = "discard-attempt",
-        [ACTION_DISCARD_CHECKPOINT] = "discard", [ACTION_FORGET_CHECKPOINT] = "forget",
-        [ACTION_DELETE_SHARED] = "clean", [ACTION_FAIL_JOB] = "fail-job",
-        [ACTION_ANSWER] = "answer",     [ACTION_SHUTDOWN_DONE] = "done",
+        [ACTION_BEGIN] = "begin",
+        [ACTION_TRIGGER] = "trigger",
+        [ACTION_FINALIZE] = "finalize",
+        [ACTION_ADOPT] = "adopt",
+        [ACTION_NOTIFY_COMPLETE] = "complete",
+        [ACTION_NOTIFY_ABORTED] = "aborted",
+        [ACTION_NOTIFY_SUBSUMED] = "subsumed",
+        [ACTION_DISCARD_ATTEMPT] = "discard-attempt",
+        [ACTION_DISCARD_CHECKPOINT] = "discard",
+        [ACTION_FORGET_CHECKPOINT] = "forget",
+        [ACTION_DELETE_SHARED] = "clean",
+        [ACTION_FAIL_JOB] = "fail-job",
+        [ACTION_ANSWER] = "answer",
+        [ACTION_SHUTDOWN_DONE] = "done",
     };
     size_t at = strlen(shown);
     char text[600];
@@ -97,7 +104,8 @@ static const char *tick_at(int64_t at)
 }
 static const char *ack(uint64_t id, uint32_t task)
 {
-    return EV(EVENT_ACK, .checkpoint_id = id, .task = task, .ack = {.checkpointed_bytes = 10, .state_bytes = 100});
+    return EV(EVENT_ACK, .checkpoint_id = id, .task = task,
+              .ack = {.checkpointed_bytes = 10, .state_bytes = 100});
 }
 /* Message of the first action of a kind. */
 static const char *message_of(enum action_kind kind)
@@ -142,8 +150,9 @@ static void run_to_finalize(uint64_t id)
 {
     char want[32];
 
-    ck_assert_str_eq(EV(EVENT_BEGUN, .checkpoint_id = id),
-                     (snprintf(want, sizeof want, "trigger %d>0; trigger %d>1", (int)id, (int)id), want));
+    ck_assert_str_eq(
+        EV(EVENT_BEGUN, .checkpoint_id = id),
+        (snprintf(want, sizeof want, "trigger %d>0; trigger %d>1", (int)id, (int)id), want));
     for (uint32_t t = 0; t + 1 < TASKS; t++)
         ck_assert_str_eq(ack(id, t), "");
     snprintf(want, sizeof want, "finalize %d", (int)id);
@@ -157,7 +166,8 @@ static const char *finalized(uint64_t id)
     return EV(EVENT_FINALIZED, .checkpoint_id = id, .path = path);
 }
 
-/* ---- one attempt ------------------------------------------------------------------------------------------ */
+/* ---- one attempt
+ * ------------------------------------------------------------------------------------------ */
 
 START_TEST(attempt_goes_from_begin_to_notification)
 {
@@ -200,7 +210,9 @@ START_TEST(no_metadata_before_the_last_ack_and_a_second_ack_counts_once)
 }
 END_TEST
 
-/* ---- when ------------------------------------------------------------------------------------------------- */
+/* ---- when
+ * -------------------------------------------------------------------------------------------------
+ */
 
 START_TEST(first_trigger_is_random_within_pause_and_interval)
 {
@@ -252,7 +264,8 @@ START_TEST(one_periodic_request_waits_while_a_slow_attempt_runs)
     run_to_finalize(1);
     ck_assert_str_eq(finalized(1), "adopt 1; complete 1; clean; begin 2 cp");
     run_to_finalize(2);
-    ck_assert_str_eq(finalized(2), "adopt 2; complete 2; subsumed 1; discard 1; clean"); /* only one had waited */
+    ck_assert_str_eq(finalized(2),
+                     "adopt 2; complete 2; subsumed 1; discard 1; clean"); /* only one had waited */
 }
 END_TEST
 
@@ -279,7 +292,8 @@ START_TEST(end_of_a_savepoint_counts_for_the_pause_but_a_savepoint_ignores_it)
     run_to_finalize(1);
     finalized(1);
     now = 1100;
-    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 9, .request = REQUEST_SAVEPOINT), "begin 2 sp /sp");
+    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 9, .request = REQUEST_SAVEPOINT),
+                     "begin 2 sp /sp");
     now = 1900;
     run_to_finalize(2);
     ck_assert_str_eq(EV(EVENT_FINALIZED, .checkpoint_id = 2, .path = "/sp/savepoint-x"),
@@ -298,7 +312,8 @@ START_TEST(without_interval_only_requests_start_and_failures_never_fail_the_job)
     start_with(k);
     ck_assert_int_eq(coordinator_next_mono_ms(c), INT64_MAX);
     ck_assert_str_eq(tick_at(1000000), "");
-    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 1, .request = REQUEST_CHECKPOINT), "begin 1 cp");
+    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 1, .request = REQUEST_CHECKPOINT),
+                     "begin 1 cp");
     ck_assert_str_eq(EV(EVENT_BEGIN_FAILED, .checkpoint_id = 1, .message = "disk full"),
                      "discard-attempt 1; clean; answer 1 io");
     ck_assert_ptr_nonnull(strstr(message_of(ACTION_ANSWER), "disk full"));
@@ -319,29 +334,54 @@ START_TEST(periodic_trigger_waits_until_all_tasks_run_and_a_request_is_refused)
     for (uint32_t t = 0; t < 3; t++)
         EV(EVENT_TASK_RUNNING, .task = t);
     ck_assert_str_eq(tick_at(5000), "");
-    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 1, .request = REQUEST_SAVEPOINT), "answer 1 state");
+    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 1, .request = REQUEST_SAVEPOINT),
+                     "answer 1 state");
     ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 2, .request = REQUEST_STOP), "answer 2 state");
     ck_assert_str_eq(EV(EVENT_TASK_RUNNING, .task = 3), "begin 1 cp");
 }
 END_TEST
 
-/* ---- failures ------------------------------------------------------------------------------------------------- */
+/* ---- failures
+ * -------------------------------------------------------------------------------------------------
+ */
 
-/* B01, B42: every way an attempt can fail leaves a discard behind, and the default tolerates none. */
+/* B01, B42: every way an attempt can fail leaves a discard behind, and the default tolerates none.
+ */
 static const struct {
     const char *name;
     struct coordinator_event event;
     int64_t after_ms;
     const char *want, *part;
 } failing[] = {
-    {"timeout", {.kind = EVENT_TICK}, 10000, "aborted 1; discard-attempt 1; clean; fail-job", "1 of 4 tasks missing, among them Sink (2/2)"},
-    {"decline", {.kind = EVENT_DECLINE, .checkpoint_id = 1, .task = 3, .failure = FAILURE_DECLINED, .message = "EIO"}, 1,
-     "aborted 1; discard-attempt 1; clean; fail-job", "Sink (2/2): EIO"},
-    {"async", {.kind = EVENT_DECLINE, .checkpoint_id = 1, .task = 3, .failure = FAILURE_ASYNC}, 1,
-     "aborted 1; discard-attempt 1; clean; fail-job", "Asynchronous"},
-    {"closing", {.kind = EVENT_DECLINE, .checkpoint_id = 1, .task = 3, .failure = FAILURE_TASK_CLOSING}, 1,
-     "aborted 1; discard-attempt 1; clean", NULL},
-    {"finished", {.kind = EVENT_TASK_FINISHED, .task = 3}, 1, "aborted 1; discard-attempt 1; clean", NULL},
+    {"timeout",
+     {.kind = EVENT_TICK},
+     10000,
+     "aborted 1; discard-attempt 1; clean; fail-job",
+     "1 of 4 tasks missing, among them Sink (2/2)"},
+    {"decline",
+     {.kind = EVENT_DECLINE,
+      .checkpoint_id = 1,
+      .task = 3,
+      .failure = FAILURE_DECLINED,
+      .message = "EIO"},
+     1,
+     "aborted 1; discard-attempt 1; clean; fail-job",
+     "Sink (2/2): EIO"},
+    {"async",
+     {.kind = EVENT_DECLINE, .checkpoint_id = 1, .task = 3, .failure = FAILURE_ASYNC},
+     1,
+     "aborted 1; discard-attempt 1; clean; fail-job",
+     "Asynchronous"},
+    {"closing",
+     {.kind = EVENT_DECLINE, .checkpoint_id = 1, .task = 3, .failure = FAILURE_TASK_CLOSING},
+     1,
+     "aborted 1; discard-attempt 1; clean",
+     NULL},
+    {"finished",
+     {.kind = EVENT_TASK_FINISHED, .task = 3},
+     1,
+     "aborted 1; discard-attempt 1; clean",
+     NULL},
 };
 START_TEST(failure_of_an_attempt_is_cleaned_up_and_counted_when_it_counts)
 {
@@ -375,14 +415,16 @@ START_TEST(timeout_does_not_interrupt_the_writing_of_metadata)
     tick_at(1000);
     run_to_finalize(1);
     ck_assert_str_eq(tick_at(500000), "");
-    ck_assert_str_eq(finalized(1), "adopt 1; complete 1; clean"); /* the pause keeps the next one back */
+    ck_assert_str_eq(finalized(1),
+                     "adopt 1; complete 1; clean"); /* the pause keeps the next one back */
 }
 END_TEST
 
 START_TEST(directory_made_after_the_attempt_was_given_up_is_discarded_again)
 {
     tick_at(1000);
-    ck_assert_str_eq(tick_at(11000), "discard-attempt 1; clean; fail-job"); /* never begun: nobody to notify */
+    ck_assert_str_eq(tick_at(11000),
+                     "discard-attempt 1; clean; fail-job"); /* never begun: nobody to notify */
     ck_assert_str_eq(EV(EVENT_BEGUN, .checkpoint_id = 1), "discard-attempt 1; clean");
 }
 END_TEST
@@ -422,13 +464,15 @@ START_TEST(failed_savepoint_answers_and_never_counts)
     EV(EVENT_REQUEST, .request_id = 5, .request = REQUEST_SAVEPOINT, .target_dir = "/mine");
     ck_assert_str_eq(shown, "begin 1 sp /mine");
     EV(EVENT_BEGUN, .checkpoint_id = 1);
-    ck_assert_str_eq(EV(EVENT_DECLINE, .checkpoint_id = 1, .task = 0, .failure = FAILURE_DECLINED, .message = "ENOSPC"),
+    ck_assert_str_eq(EV(EVENT_DECLINE, .checkpoint_id = 1, .task = 0, .failure = FAILURE_DECLINED,
+                        .message = "ENOSPC"),
                      "aborted 1; discard-attempt 1; clean; answer 5 io");
     ck_assert_ptr_nonnull(strstr(message_of(ACTION_ANSWER), "ENOSPC"));
 }
 END_TEST
 
-/* ---- savepoints and the queue ------------------------------------------------------------------------------------ */
+/* ---- savepoints and the queue
+ * ------------------------------------------------------------------------------------ */
 
 /* B35: completion of a plain savepoint is told to nobody but the caller, and it enters no store. */
 START_TEST(plain_savepoint_commits_nothing_and_stays_out_of_the_store)
@@ -438,7 +482,8 @@ START_TEST(plain_savepoint_commits_nothing_and_stays_out_of_the_store)
     finalized(1);
     EV(EVENT_REQUEST, .request_id = 5, .request = REQUEST_SAVEPOINT);
     run_to_finalize(2);
-    ck_assert_str_eq(EV(EVENT_FINALIZED, .checkpoint_id = 2, .path = "/sp/s"), "adopt 2; answer 5 ok /sp/s");
+    ck_assert_str_eq(EV(EVENT_FINALIZED, .checkpoint_id = 2, .path = "/sp/s"),
+                     "adopt 2; answer 5 ok /sp/s");
     ck_assert_uint_eq(coordinator_latest(c)->id, 1);
 }
 END_TEST
@@ -454,11 +499,15 @@ START_TEST(savepoints_come_first_and_requests_queue_behind_the_attempt)
     run_to_finalize(1);
     ck_assert_str_eq(finalized(1), "adopt 1; complete 1; clean; begin 2 sp /sp");
     run_to_finalize(2);
-    ck_assert_str_eq(EV(EVENT_FINALIZED, .checkpoint_id = 2, .path = "/sp/2"), "adopt 2; answer 2 ok /sp/2; begin 3 sp /sp");
+    ck_assert_str_eq(EV(EVENT_FINALIZED, .checkpoint_id = 2, .path = "/sp/2"),
+                     "adopt 2; answer 2 ok /sp/2; begin 3 sp /sp");
     run_to_finalize(3);
-    ck_assert_str_eq(EV(EVENT_FINALIZED, .checkpoint_id = 3, .path = "/sp/3"), "adopt 3; answer 3 ok /sp/3; begin 4 cp");
+    ck_assert_str_eq(EV(EVENT_FINALIZED, .checkpoint_id = 3, .path = "/sp/3"),
+                     "adopt 3; answer 3 ok /sp/3; begin 4 cp");
     run_to_finalize(4);
-    ck_assert_str_eq(finalized(4), "adopt 4; complete 4; subsumed 1; discard 1; clean; answer 1 ok /cp/chk-4; begin 5 cp");
+    ck_assert_str_eq(
+        finalized(4),
+        "adopt 4; complete 4; subsumed 1; discard 1; clean; answer 1 ok /cp/chk-4; begin 5 cp");
 }
 END_TEST
 
@@ -468,10 +517,13 @@ START_TEST(savepoint_without_a_directory_is_refused)
 
     k.savepoint_dir = NULL;
     start_with(k);
-    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 5, .request = REQUEST_SAVEPOINT), "answer 5 invalid");
-    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 6, .request = REQUEST_STOP), "answer 6 invalid");
-    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 7, .request = REQUEST_STOP, .target_dir = "/d"),
-                     "begin 1 suspend /d");
+    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 5, .request = REQUEST_SAVEPOINT),
+                     "answer 5 invalid");
+    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 6, .request = REQUEST_STOP),
+                     "answer 6 invalid");
+    ck_assert_str_eq(
+        EV(EVENT_REQUEST, .request_id = 7, .request = REQUEST_STOP, .target_dir = "/d"),
+        "begin 1 suspend /d");
 }
 END_TEST
 
@@ -480,19 +532,24 @@ START_TEST(queue_past_its_limit_turns_the_last_away)
     tick_at(coordinator_next_mono_ms(c));
     for (uint64_t i = 1; i <= COORDINATOR_QUEUE_MAX; i++)
         ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = i, .request = REQUEST_CHECKPOINT), "");
-    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 5000, .request = REQUEST_CHECKPOINT), "answer 5000 limit");
-    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 5001, .request = REQUEST_SAVEPOINT), "answer 1000 limit");
+    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 5000, .request = REQUEST_CHECKPOINT),
+                     "answer 5000 limit");
+    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 5001, .request = REQUEST_SAVEPOINT),
+                     "answer 1000 limit");
 }
 END_TEST
 
-/* ---- stop with savepoint -------------------------------------------------------------------------------------------- */
+/* ---- stop with savepoint
+ * -------------------------------------------------------------------------------------------- */
 
 START_TEST(stop_saves_notifies_and_is_answered_when_the_job_has_finished)
 {
-    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 1, .request = REQUEST_STOP_DRAIN), "begin 1 terminate /sp");
+    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 1, .request = REQUEST_STOP_DRAIN),
+                     "begin 1 terminate /sp");
     ck_assert_str_eq(tick_at(2000), ""); /* the scheduler is off */
     run_to_finalize(1);
-    ck_assert_str_eq(EV(EVENT_FINALIZED, .checkpoint_id = 1, .path = "/sp/x"), "adopt 1; complete 1");
+    ck_assert_str_eq(EV(EVENT_FINALIZED, .checkpoint_id = 1, .path = "/sp/x"),
+                     "adopt 1; complete 1");
     ck_assert_str_eq(coordinator_stop_path(c), "/sp/x");
     for (uint32_t t = 0; t < TASKS; t++)
         ck_assert_str_eq(EV(EVENT_TASK_FINISHED, .task = t), "");
@@ -505,8 +562,9 @@ START_TEST(stop_aborts_what_is_pending_and_queued)
     tick_at(1000);
     EV(EVENT_BEGUN, .checkpoint_id = 1);
     EV(EVENT_REQUEST, .request_id = 8, .request = REQUEST_SAVEPOINT);
-    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 9, .request = REQUEST_STOP),
-                     "aborted 1; discard-attempt 1; clean; answer 8 cancelled; begin 2 suspend /sp");
+    ck_assert_str_eq(
+        EV(EVENT_REQUEST, .request_id = 9, .request = REQUEST_STOP),
+        "aborted 1; discard-attempt 1; clean; answer 8 cancelled; begin 2 suspend /sp");
 }
 END_TEST
 
@@ -524,11 +582,15 @@ START_TEST(second_stop_joins_the_first_or_is_refused)
 {
     EV(EVENT_REQUEST, .request_id = 1, .request = REQUEST_STOP);
     ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 2, .request = REQUEST_STOP), "");
-    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 3, .request = REQUEST_STOP_DRAIN), "answer 3 state");
-    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 4, .request = REQUEST_STOP, .target_dir = "/other"),
-                     "answer 4 state");
-    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 5, .request = REQUEST_SAVEPOINT), "answer 5 state");
-    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 6, .request = REQUEST_CHECKPOINT), "answer 6 state");
+    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 3, .request = REQUEST_STOP_DRAIN),
+                     "answer 3 state");
+    ck_assert_str_eq(
+        EV(EVENT_REQUEST, .request_id = 4, .request = REQUEST_STOP, .target_dir = "/other"),
+        "answer 4 state");
+    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 5, .request = REQUEST_SAVEPOINT),
+                     "answer 5 state");
+    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 6, .request = REQUEST_CHECKPOINT),
+                     "answer 6 state");
     run_to_finalize(1);
     EV(EVENT_FINALIZED, .checkpoint_id = 1, .path = "/sp/x");
     ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 7, .request = REQUEST_STOP), "");
@@ -554,7 +616,8 @@ START_TEST(stop_that_a_task_declines_fails_the_job_over)
 {
     EV(EVENT_REQUEST, .request_id = 1, .request = REQUEST_STOP);
     EV(EVENT_BEGUN, .checkpoint_id = 1);
-    ck_assert_str_eq(EV(EVENT_DECLINE, .checkpoint_id = 1, .task = 2, .failure = FAILURE_ASYNC, .message = "EIO"),
+    ck_assert_str_eq(EV(EVENT_DECLINE, .checkpoint_id = 1, .task = 2, .failure = FAILURE_ASYNC,
+                        .message = "EIO"),
                      "aborted 1; discard-attempt 1; clean; answer 1 io; fail-job");
 }
 END_TEST
@@ -598,11 +661,13 @@ START_TEST(cancel_wins_over_a_stop_in_every_phase)
         ck_assert_str_eq(EV(EVENT_CANCEL), "discard-attempt 1; clean; answer 1 cancelled");
         break;
     case 1:
-        ck_assert_str_eq(EV(EVENT_CANCEL), "aborted 1; discard-attempt 1; clean; answer 1 cancelled");
+        ck_assert_str_eq(EV(EVENT_CANCEL),
+                         "aborted 1; discard-attempt 1; clean; answer 1 cancelled");
         break;
     case 2:
         ck_assert_str_eq(EV(EVENT_CANCEL), "");
-        ck_assert_str_eq(EV(EVENT_FINALIZED, .checkpoint_id = 1, .path = "/sp/x"), "adopt 1; answer 1 cancelled /sp/x");
+        ck_assert_str_eq(EV(EVENT_FINALIZED, .checkpoint_id = 1, .path = "/sp/x"),
+                         "adopt 1; answer 1 cancelled /sp/x");
         break;
     default:
         ck_assert_str_eq(EV(EVENT_CANCEL), "answer 1 cancelled /sp/x");
@@ -612,7 +677,9 @@ START_TEST(cancel_wins_over_a_stop_in_every_phase)
 }
 END_TEST
 
-/* ---- restarts --------------------------------------------------------------------------------------------------- */
+/* ---- restarts
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 START_TEST(failing_job_aborts_everything_and_starts_again_after_the_pause)
 {
@@ -625,7 +692,8 @@ START_TEST(failing_job_aborts_everything_and_starts_again_after_the_pause)
     EV(EVENT_REQUEST, .request_id = 3, .request = REQUEST_SAVEPOINT);
     ck_assert_str_eq(EV(EVENT_JOB_FAILING), "aborted 1; discard-attempt 1; clean; answer 3 state");
     ck_assert_int_eq(coordinator_next_mono_ms(c), INT64_MAX);
-    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 4, .request = REQUEST_SAVEPOINT), "answer 4 state");
+    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 4, .request = REQUEST_SAVEPOINT),
+                     "answer 4 state");
     ck_assert_str_eq(EV(EVENT_TASK_RUNNING, .task = 0), ""); /* last words of the old deployment */
     now += 5000;
     EV(EVENT_START);
@@ -647,7 +715,9 @@ START_TEST(metadata_written_while_the_job_fails_is_what_the_restart_goes_back_to
 }
 END_TEST
 
-/* ---- ends --------------------------------------------------------------------------------------------------------- */
+/* ---- ends
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 START_TEST(retention_table)
 {
@@ -712,7 +782,9 @@ START_TEST(suspend_starts_nothing_more_and_deletes_nothing)
 }
 END_TEST
 
-/* ---- bounded input -------------------------------------------------------------------------------------------------- */
+/* ---- bounded input
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* B37: with an interval of an hour the last rows would wait an hour. */
 START_TEST(final_checkpoint_starts_when_the_last_task_is_at_its_end)
@@ -767,11 +839,13 @@ START_TEST(failed_final_checkpoint_is_tried_again)
     start_with(k);
     for (uint32_t t = 0; t < TASKS; t++)
         EV(EVENT_TASK_END_OF_DATA, .task = t);
-    ck_assert_str_eq(EV(EVENT_BEGIN_FAILED, .checkpoint_id = 1, .message = "EIO"), "discard-attempt 1; clean");
+    ck_assert_str_eq(EV(EVENT_BEGIN_FAILED, .checkpoint_id = 1, .message = "EIO"),
+                     "discard-attempt 1; clean");
     ck_assert_int_eq(coordinator_next_mono_ms(c), 1000);
     ck_assert_str_eq(tick_at(999), "");
     ck_assert_str_eq(tick_at(1000), "begin 2 cp");
-    ck_assert_str_eq(EV(EVENT_BEGIN_FAILED, .checkpoint_id = 2, .message = "EIO"), "discard-attempt 2; clean; fail-job");
+    ck_assert_str_eq(EV(EVENT_BEGIN_FAILED, .checkpoint_id = 2, .message = "EIO"),
+                     "discard-attempt 2; clean; fail-job");
 }
 END_TEST
 
@@ -799,7 +873,8 @@ START_TEST(checkpoints_go_on_after_some_tasks_have_finished)
     EV(EVENT_DISCARDED, .checkpoint_id = 2);
     EV(EVENT_TASK_FINISHED, .task = 1);
     tick_at(4000);
-    ck_assert_str_eq(EV(EVENT_BEGUN, .checkpoint_id = 4), "trigger 4>2; trigger 4>3"); /* now they are the heads */
+    ck_assert_str_eq(EV(EVENT_BEGUN, .checkpoint_id = 4),
+                     "trigger 4>2; trigger 4>3"); /* now they are the heads */
 }
 END_TEST
 
@@ -824,17 +899,20 @@ START_TEST(finished_tasks_block_checkpoints_where_that_is_configured)
     k.final_checkpoint = false;
     start_with(k);
     EV(EVENT_TASK_FINISHED, .task = 0);
-    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 1, .request = REQUEST_SAVEPOINT), "answer 1 state");
+    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 1, .request = REQUEST_SAVEPOINT),
+                     "answer 1 state");
     ck_assert_str_eq(tick_at(5000), "");
 }
 END_TEST
 
-/* ---- restored snapshots, statistics ------------------------------------------------------------------------------------ */
+/* ---- restored snapshots, statistics
+ * ------------------------------------------------------------------------------------ */
 
 START_TEST(restored_snapshot_is_the_fallback_until_the_first_checkpoint)
 {
     struct coordinator_config k = config();
-    struct completed_checkpoint restored = {.id = 41, .restored = true, .savepoint = true, .owned = _i == 1};
+    struct completed_checkpoint restored = {
+        .id = 41, .restored = true, .savepoint = true, .owned = _i == 1};
 
     coordinator_free(c);
     k.first_id = 42;
@@ -919,7 +997,8 @@ static void add_cases(TCase *tc)
     tcase_add_test(tc, end_of_a_savepoint_counts_for_the_pause_but_a_savepoint_ignores_it);
     tcase_add_test(tc, without_interval_only_requests_start_and_failures_never_fail_the_job);
     tcase_add_test(tc, periodic_trigger_waits_until_all_tasks_run_and_a_request_is_refused);
-    tcase_add_loop_test(tc, failure_of_an_attempt_is_cleaned_up_and_counted_when_it_counts, 0, ARRAY_LEN(failing));
+    tcase_add_loop_test(tc, failure_of_an_attempt_is_cleaned_up_and_counted_when_it_counts, 0,
+                        ARRAY_LEN(failing));
     tcase_add_test(tc, failed_metadata_counts_and_is_discarded);
     tcase_add_test(tc, timeout_does_not_interrupt_the_writing_of_metadata);
     tcase_add_test(tc, directory_made_after_the_attempt_was_given_up_is_discarded_again);

@@ -38,13 +38,19 @@ static void open_next_run(const struct sink_snapshot *from)
     rig.config.uuid = UUID_2;
     open_sink(from);
 }
-static void write_rows(uint32_t first, uint32_t last) { ck_assert_ok(sink_rig_write(&rig, s, first, last, &err)); }
+static void write_rows(uint32_t first, uint32_t last)
+{
+    ck_assert_ok(sink_rig_write(&rig, s, first, last, &err));
+}
 static struct sink_snapshot prepare(uint64_t id, bool end)
 {
     ck_assert_ok(sink_rig_prepare(&rig, s, id, end, &made, &err));
     return made;
 }
-static void commit(uint64_t id) { ck_assert_ok(sink_commit(s, id, &err)); }
+static void commit(uint64_t id)
+{
+    ck_assert_ok(sink_commit(s, id, &err));
+}
 
 /* Rows 1..last of `dir` are visible once each. */
 static void rows_are(const char *dir, uint32_t last)
@@ -98,14 +104,16 @@ static const char *only_file(const char *dir, bool hidden)
     return path;
 }
 
-/* ---- names and moments ------------------------------------------------------------------------------------ */
+/* ---- names and moments
+ * ------------------------------------------------------------------------------------ */
 
 START_TEST(part_is_hidden_until_its_checkpoint_is_complete)
 {
     rig.config.subtask_index = 3;
     open_sink(NULL);
     write_rows(1, 5);
-    ck_assert_ptr_nonnull(strstr(only_file(RIG_DIR, true), RIG_DIR "/.part-" RIG_UUID "-3-0.inprogress."));
+    ck_assert_ptr_nonnull(
+        strstr(only_file(RIG_DIR, true), RIG_DIR "/.part-" RIG_UUID "-3-0.inprogress."));
     prepare(1, false);
     ck_assert_uint_eq(stats().pending_parts, 1);
     ck_assert_uint_eq(audit().visible_files, 0);
@@ -138,11 +146,13 @@ END_TEST
 START_TEST(bucket_outside_the_directory_is_refused)
 {
     open_sink(NULL);
-    ck_assert_rc_msg(sink_write(s, bytes_of_str("../x"), bytes_of_str("1\n"), 1, 0, &err), RC_INVALID, "../x");
+    ck_assert_rc_msg(sink_write(s, bytes_of_str("../x"), bytes_of_str("1\n"), 1, 0, &err),
+                     RC_INVALID, "../x");
 }
 END_TEST
 
-/* What is committed is what was complete: a part closed after the barrier belongs to the next checkpoint (C7). */
+/* What is committed is what was complete: a part closed after the barrier belongs to the next
+ * checkpoint (C7). */
 START_TEST(part_closed_after_the_barrier_waits_for_the_next_checkpoint)
 {
     rig.config.rolling = (struct rolling_policy){.size_bytes = 4};
@@ -268,7 +278,9 @@ START_TEST(large_writes_and_small_ones_keep_their_order)
 }
 END_TEST
 
-/* ---- restore ----------------------------------------------------------------------------------------------------- */
+/* ---- restore
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 START_TEST(restore_commits_pending_parts_at_their_old_path)
 {
@@ -284,7 +296,8 @@ START_TEST(restore_commits_pending_parts_at_their_old_path)
     prepare(2, true);
     commit(2);
     rows_are(RIG_DIR, 5);
-    ck_assert_str_eq(only_file("/elsewhere", false), "/elsewhere/part-" UUID_2 "-0-1"); /* the counter goes on */
+    ck_assert_str_eq(only_file("/elsewhere", false),
+                     "/elsewhere/part-" UUID_2 "-0-1"); /* the counter goes on */
 }
 END_TEST
 
@@ -323,7 +336,8 @@ START_TEST(open_part_goes_on_where_the_checkpoint_was)
     prepare(2, true);
     commit(2);
     rows_are(RIG_DIR, 7);
-    ck_assert_str_eq(only_file(RIG_DIR, false), RIG_DIR "/part-" RIG_UUID "-0-0"); /* under its old name */
+    ck_assert_str_eq(only_file(RIG_DIR, false),
+                     RIG_DIR "/part-" RIG_UUID "-0-0"); /* under its old name */
 }
 END_TEST
 
@@ -361,7 +375,8 @@ START_TEST(open_part_of_another_directory_is_closed_and_committed_there)
 }
 END_TEST
 
-/* Two jobs restored from one snapshot, or the old one still running: neither may write into the other's part. */
+/* Two jobs restored from one snapshot, or the old one still running: neither may write into the
+ * other's part. */
 START_TEST(open_part_of_a_run_that_may_live_is_copied)
 {
     struct sink_snapshot savepoint;
@@ -385,12 +400,14 @@ START_TEST(open_part_of_a_run_that_may_live_is_copied)
     ck_assert_ok(sink_rig_prepare(&rig, old, 2, true, &made, &err));
     ck_assert_ok(sink_commit(old, 2, &err));
     sink_audit(fs, RIG_DIR, &a);
-    ck_assert_str_eq(sink_audit_rows(&a, 7, 2, wrong), ""); /* both made whole rows of all they had */
+    ck_assert_str_eq(sink_audit_rows(&a, 7, 2, wrong),
+                     ""); /* both made whole rows of all they had */
     sink_abort(old);
 }
 END_TEST
 
-/* The user goes back behind a checkpoint whose part a later one has finished: its rows are in view already. */
+/* The user goes back behind a checkpoint whose part a later one has finished: its rows are in view
+ * already. */
 START_TEST(open_part_that_a_later_run_finished_counts_as_done)
 {
     struct sink_snapshot older;
@@ -409,7 +426,8 @@ START_TEST(open_part_that_a_later_run_finished_counts_as_done)
 }
 END_TEST
 
-/* Forward again to a checkpoint whose open part was cut and rewritten meanwhile: other bytes, same length. */
+/* Forward again to a checkpoint whose open part was cut and rewritten meanwhile: other bytes, same
+ * length. */
 START_TEST(open_part_with_other_bytes_is_refused)
 {
     struct sink_snapshot older, newer;
@@ -470,7 +488,9 @@ START_TEST(moved_directory_is_found_under_the_new_path)
 }
 END_TEST
 
-/* ---- B31, B30 ------------------------------------------------------------------------------------------------------- */
+/* ---- B31, B30
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 /* A checkpoint with one part finished, one pending and one open; one of the last two is deleted. */
 static struct sink_snapshot three_parts(char *pending_path, char *open_path)
@@ -512,12 +532,15 @@ START_TEST(missing_parts_are_all_named_with_their_rows_and_nothing_is_touched)
     rc = file_sink_open(&rig.config, &checkpoint, &s, &err);
     ck_assert_int_eq(rc, RC_NOT_FOUND);
     if (_i == 0)
-        ck_assert_msg(strstr(err.msg, "3 rows at stake: " RIG_DIR "/b=0/part-") != NULL, "%s", err.msg);
-    else if (_i == 1)
-        ck_assert_msg(strstr(err.msg, "2 rows at stake: " RIG_DIR "/b=1/.part-") != NULL, "%s", err.msg);
-    else
-        ck_assert_msg(strstr(err.msg, "2 part files of the checkpoint cannot be taken over, 5 rows") != NULL, "%s",
+        ck_assert_msg(strstr(err.msg, "3 rows at stake: " RIG_DIR "/b=0/part-") != NULL, "%s",
                       err.msg);
+    else if (_i == 1)
+        ck_assert_msg(strstr(err.msg, "2 rows at stake: " RIG_DIR "/b=1/.part-") != NULL, "%s",
+                      err.msg);
+    else
+        ck_assert_msg(
+            strstr(err.msg, "2 part files of the checkpoint cannot be taken over, 5 rows") != NULL,
+            "%s", err.msg);
     sim_fs_dump(fs, &after);
     ck_assert_str_eq(buf_cstr(&after), buf_cstr(&before)); /* never half-start */
     err_clear(&err);
@@ -542,7 +565,8 @@ START_TEST(cut_part_is_corrupt)
     s = NULL;
     ck_assert_ok(fs_open_append(fs, _i == 0 ? pending_path : open_path, 1, &f, &err));
     ck_assert_ok(fs_close(&f, &err));
-    ck_assert_rc_msg(file_sink_open(&rig.config, &checkpoint, &s, &err), RC_CORRUPT, _i == 0 ? "has 1 of 6 bytes" : "has 1 of 4 bytes");
+    ck_assert_rc_msg(file_sink_open(&rig.config, &checkpoint, &s, &err), RC_CORRUPT,
+                     _i == 0 ? "has 1 of 6 bytes" : "has 1 of 4 bytes");
 }
 END_TEST
 
@@ -558,7 +582,8 @@ START_TEST(damaged_part_is_corrupt)
 }
 END_TEST
 
-/* Nothing of ours makes both names; whoever did, no byte of a finished file is ever replaced (C8). */
+/* Nothing of ours makes both names; whoever did, no byte of a finished file is ever replaced (C8).
+ */
 START_TEST(finished_file_is_never_overwritten)
 {
     char pending_path[FS_PATH_MAX], open_path[FS_PATH_MAX], final_path[FS_PATH_MAX];
@@ -577,15 +602,17 @@ START_TEST(finished_file_is_never_overwritten)
     ck_assert_rc_msg(sink_commit(s, 2, &err), RC_EXISTS, "is not overwritten");
     sink_abort(s);
     s = NULL;
-    ck_assert_rc_msg(file_sink_open(&rig.config, &checkpoint, &s, &err), RC_CORRUPT, "as well as the hidden file");
+    ck_assert_rc_msg(file_sink_open(&rig.config, &checkpoint, &s, &err), RC_CORRUPT,
+                     "as well as the hidden file");
 }
 END_TEST
 
 START_TEST(leftovers_of_the_dead_run_are_removed_and_strangers_stay)
 {
     static const char *const strangers[] = {
-        RIG_DIR "/.part-33333333-3333-4333-8333-333333333333-0-9.inprogress." UUID_2, /* of another job */
-        RIG_DIR "/.part-" RIG_UUID "-7-9.inprogress." UUID_2,                         /* of a subtask not restored here */
+        RIG_DIR
+        "/.part-33333333-3333-4333-8333-333333333333-0-9.inprogress." UUID_2, /* of another job */
+        RIG_DIR "/.part-" RIG_UUID "-7-9.inprogress." UUID_2, /* of a subtask not restored here */
         RIG_DIR "/.hidden",
         RIG_DIR "/_SUCCESS",
     };
@@ -635,7 +662,9 @@ START_TEST(sweep_spares_the_other_subtasks_of_the_same_run)
 }
 END_TEST
 
-/* ---- rescale ----------------------------------------------------------------------------------------------------------- */
+/* ---- rescale
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 START_TEST(parts_are_dealt_out_anew_at_another_parallelism)
 {
@@ -677,14 +706,17 @@ START_TEST(parts_are_dealt_out_anew_at_another_parallelism)
 }
 END_TEST
 
-/* ---- opening --------------------------------------------------------------------------------------------------------------- */
+/* ---- opening
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 START_TEST(item_that_is_none_is_refused_with_its_place)
 {
     struct bytes item = bytes_of_str("garbage");
     struct sink_snapshot bad = {.writer = {1, &item}};
 
-    ck_assert_rc_msg(file_sink_open(&rig.config, &bad, &s, &err), RC_CORRUPT, "restored writer item 0");
+    ck_assert_rc_msg(file_sink_open(&rig.config, &bad, &s, &err), RC_CORRUPT,
+                     "restored writer item 0");
     ck_assert(!fs_exists(fs, RIG_DIR));
 }
 END_TEST
@@ -700,11 +732,13 @@ START_TEST(path_is_taken_in_its_plain_form)
     rig.config.path = "/a\nb";
     sink_abort(s);
     s = NULL;
-    ck_assert_rc_msg(file_sink_open(&rig.config, NULL, &s, &err), RC_INVALID, "cannot be a sink's directory");
+    ck_assert_rc_msg(file_sink_open(&rig.config, NULL, &s, &err), RC_INVALID,
+                     "cannot be a sink's directory");
 }
 END_TEST
 
-/* The job failed before its first checkpoint and began anew: the same uuid and counters, over files of its first try. */
+/* The job failed before its first checkpoint and began anew: the same uuid and counters, over files
+ * of its first try. */
 START_TEST(names_already_taken_are_skipped)
 {
     open_sink(NULL);
@@ -746,7 +780,8 @@ static void add_restores(TCase *tc)
     tcase_add_test(tc, open_part_with_other_bytes_is_refused);
     tcase_add_test(tc, bytes_behind_a_pending_part_never_show);
     tcase_add_test(tc, moved_directory_is_found_under_the_new_path);
-    tcase_add_loop_test(tc, missing_parts_are_all_named_with_their_rows_and_nothing_is_touched, 0, 3);
+    tcase_add_loop_test(tc, missing_parts_are_all_named_with_their_rows_and_nothing_is_touched, 0,
+                        3);
     tcase_add_loop_test(tc, cut_part_is_corrupt, 0, 2);
     tcase_add_loop_test(tc, damaged_part_is_corrupt, 0, 2);
     tcase_add_test(tc, finished_file_is_never_overwritten);

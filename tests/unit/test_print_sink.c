@@ -19,7 +19,8 @@ static void *read_all(void *arg)
     return got;
 }
 
-/* A terminal or pipe that takes it in pieces, or is set to refuse instead of waiting, must not lose or mix rows. */
+/* A terminal or pipe that takes it in pieces, or is set to refuse instead of waiting, must not lose
+ * or mix rows. */
 START_TEST(everything_written_arrives_in_order)
 {
     int ends[2];
@@ -82,7 +83,8 @@ START_TEST(closed_descriptor_is_an_error_that_names_it)
     struct sink *s = print_sink_new(987, "Sink[print]");
     struct err err = {0};
 
-    ck_assert_rc_msg(sink_write(s, bytes_of_str(""), bytes_of_str("x"), 1, 0, &err), RC_IO, "Sink[print]: write to fd 987");
+    ck_assert_rc_msg(sink_write(s, bytes_of_str(""), bytes_of_str("x"), 1, 0, &err), RC_IO,
+                     "Sink[print]: write to fd 987");
     sink_abort(s);
 }
 END_TEST

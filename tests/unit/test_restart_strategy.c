@@ -17,7 +17,8 @@ static struct restart_decision failed(struct restart_strategy *r, int64_t now)
     struct restart_decision d;
 
     restart_strategy_failed(r, now, &d);
-    ck_assert_msg(d.restart == (d.reason[0] == '\0'), "restart %d with reason \"%s\"", d.restart, d.reason);
+    ck_assert_msg(d.restart == (d.reason[0] == '\0'), "restart %d with reason \"%s\"", d.restart,
+                  d.reason);
     return d;
 }
 
@@ -51,8 +52,8 @@ START_TEST(failure_rate_forgets_failures_outside_its_interval)
 
     ck_assert_int_eq(failed(r, 0).delay_ms, 5);
     ck_assert(failed(r, 900).restart);
-    ck_assert(failed(r, 1001).restart); /* the first is 1001 ms old */
-    ck_assert(failed(r, 2000).restart); /* 900 is 1100 old */
+    ck_assert(failed(r, 1001).restart);  /* the first is 1001 ms old */
+    ck_assert(failed(r, 2000).restart);  /* 900 is 1100 old */
     ck_assert(!failed(r, 2001).restart); /* 1001, 2000, 2001 */
     restart_strategy_free(r);
 }
@@ -138,7 +139,8 @@ START_TEST(description_is_the_references)
     char text[256];
 
     restart_strategy_describe(&k, text);
-    ck_assert_str_eq(text, "Restart with exponential delay: starting at 1000 ms, increasing by 2, with maximum 60000 ms.");
+    ck_assert_str_eq(text, "Restart with exponential delay: starting at 1000 ms, increasing by 2, "
+                           "with maximum 60000 ms.");
 }
 END_TEST
 

@@ -4,7 +4,8 @@
 
 #include "tests/lib/check_ext.h"
 
-static const struct rolling_policy sql = {.size_bytes = 100, .rollover_ms = 1000, .inactivity_ms = 300};
+static const struct rolling_policy sql = {
+    .size_bytes = 100, .rollover_ms = 1000, .inactivity_ms = 300};
 
 static const struct {
     const char *name;
@@ -21,9 +22,23 @@ static const struct {
     {"idle", sql, {10, 5000, 5200}, 5500, false, false, true, 5500},
     {"old, written to all the time", sql, {10, 5000, 5999}, 6000, false, false, true, 6000},
     {"the clock went back", sql, {10, 5000, 5000}, 10, false, false, false, 5300},
-    {"on every checkpoint", {.on_checkpoint = true}, {1, 0, 0}, INT64_MAX, false, true, false, INT64_MAX},
+    {"on every checkpoint",
+     {.on_checkpoint = true},
+     {1, 0, 0},
+     INT64_MAX,
+     false,
+     true,
+     false,
+     INT64_MAX},
     {"no limit at all", {0}, {UINT64_MAX, 0, 0}, INT64_MAX, false, false, false, INT64_MAX},
-    {"due past the end of time", {.rollover_ms = INT64_MAX}, {1, 5, 5}, INT64_MAX, false, false, false, INT64_MAX},
+    {"due past the end of time",
+     {.rollover_ms = INT64_MAX},
+     {1, 5, 5},
+     INT64_MAX,
+     false,
+     false,
+     false,
+     INT64_MAX},
 };
 START_TEST(policy_closes_parts_as_the_reference_does)
 {
@@ -31,10 +46,13 @@ START_TEST(policy_closes_parts_as_the_reference_does)
     const struct rolling_policy *p = &cases[_i].policy;
 
     ck_assert_msg(rolling_on_write(p, part) == cases[_i].on_write, "%s: on write", cases[_i].name);
-    ck_assert_msg(rolling_on_checkpoint(p, part) == cases[_i].on_checkpoint, "%s: on checkpoint", cases[_i].name);
-    ck_assert_msg(rolling_on_time(p, part, cases[_i].now) == cases[_i].on_time, "%s: on time", cases[_i].name);
+    ck_assert_msg(rolling_on_checkpoint(p, part) == cases[_i].on_checkpoint, "%s: on checkpoint",
+                  cases[_i].name);
+    ck_assert_msg(rolling_on_time(p, part, cases[_i].now) == cases[_i].on_time, "%s: on time",
+                  cases[_i].name);
     ck_assert_msg(rolling_due_wall_ms(p, part) == cases[_i].due, "%s: due", cases[_i].name);
 }
 END_TEST
 
-TEST_MAIN("rolling", tcase_add_loop_test(tc, policy_closes_parts_as_the_reference_does, 0, ARRAY_LEN(cases)))
+TEST_MAIN("rolling",
+          tcase_add_loop_test(tc, policy_closes_parts_as_the_reference_does, 0, ARRAY_LEN(cases)))

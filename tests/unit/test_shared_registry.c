@@ -1,5 +1,6 @@
 /* links: checkpoint */
-/* The shared-file registry: every order of reserve, publish, end and delete that could lose or leak a file. */
+/* The shared-file registry: every order of reserve, publish, end and delete that could lose or leak
+ * a file. */
 #include "checkpoint/shared_registry.h"
 
 #include "base/rng.h"
@@ -15,15 +16,22 @@ static void setup(void)
     reg = shared_registry_new();
     err = (struct err){0};
 }
-static void teardown(void) { shared_registry_free(reg); }
+static void teardown(void)
+{
+    shared_registry_free(reg);
+}
 
-static struct digest128 digest_for(const char *name) { return digest_of(bytes_of_str(name)); }
+static struct digest128 digest_for(const char *name)
+{
+    return digest_of(bytes_of_str(name));
+}
 
 static enum shared_answer reserve(uint64_t id, const char *name)
 {
     enum shared_answer answer;
 
-    ck_assert_ok(shared_registry_reserve(reg, id, name, strlen(name), digest_for(name), &answer, &err));
+    ck_assert_ok(
+        shared_registry_reserve(reg, id, name, strlen(name), digest_for(name), &answer, &err));
     return answer;
 }
 
@@ -34,7 +42,10 @@ static void hold(uint64_t id, const char *name)
         shared_registry_published(reg, name);
 }
 
-static void complete(uint64_t id) { shared_registry_attempt_completed(reg, id); }
+static void complete(uint64_t id)
+{
+    shared_registry_attempt_completed(reg, id);
+}
 
 /* Names handed over, joined with ','. */
 static const char *condemned(void)
@@ -97,8 +108,9 @@ START_TEST(files_of_an_aborted_attempt_are_condemned_at_once)
 }
 END_TEST
 
-/* The interleaving of design section 6: attempt n aborts, the cleaner queues x, n+1 names x, the cleaner comes. Without
- * the reservation the unlink would take a file that a restorable checkpoint names. */
+/* The interleaving of design section 6: attempt n aborts, the cleaner queues x, n+1 names x, the
+ * cleaner comes. Without the reservation the unlink would take a file that a restorable checkpoint
+ * names. */
 START_TEST(abort_then_reserve_again_then_clean_keeps_the_file)
 {
     shared_registry_attempt_begin(reg, 1);
@@ -133,7 +145,8 @@ START_TEST(reservation_that_meets_a_deletion_waits_and_then_publishes_anew)
 }
 END_TEST
 
-/* After a failed unlink nobody knows whether the name is still there: it must be checked, not believed. */
+/* After a failed unlink nobody knows whether the name is still there: it must be checked, not
+ * believed. */
 START_TEST(failed_deletion_leaves_the_name_unproven_and_is_tried_again)
 {
     shared_registry_attempt_begin(reg, 1);
@@ -155,7 +168,8 @@ START_TEST(failed_deletion_leaves_the_name_unproven_and_is_tried_again)
 }
 END_TEST
 
-/* A straggler publishes after its attempt was aborted: the file would otherwise stay for ever (B01). */
+/* A straggler publishes after its attempt was aborted: the file would otherwise stay for ever
+ * (B01). */
 START_TEST(publication_that_ends_after_the_abort_is_condemned_then)
 {
     shared_registry_attempt_begin(reg, 1);
@@ -197,16 +211,17 @@ START_TEST(one_name_with_another_length_or_digest_is_corrupt)
 
     shared_registry_attempt_begin(reg, 1);
     hold(1, "x");
-    ck_assert_rc_msg(shared_registry_reserve(reg, 1, "x", 2, digest_for("x"), &answer, &err), RC_CORRUPT,
-                     "2 bytes, 1 at an earlier use");
-    ck_assert_rc_msg(shared_registry_reserve(reg, 1, "x", 1, digest_for("y"), &answer, &err), RC_CORRUPT,
-                     "digest");
-    ck_assert_rc_msg(shared_registry_restore(reg, 7, "x", 3, digest_for("x"), true, &err), RC_CORRUPT,
-                     "3 bytes");
+    ck_assert_rc_msg(shared_registry_reserve(reg, 1, "x", 2, digest_for("x"), &answer, &err),
+                     RC_CORRUPT, "2 bytes, 1 at an earlier use");
+    ck_assert_rc_msg(shared_registry_reserve(reg, 1, "x", 1, digest_for("y"), &answer, &err),
+                     RC_CORRUPT, "digest");
+    ck_assert_rc_msg(shared_registry_restore(reg, 7, "x", 3, digest_for("x"), true, &err),
+                     RC_CORRUPT, "3 bytes");
     ck_assert_uint_eq(shared_registry_use_count(reg, "x"), 1);
-    ck_assert_rc_msg(shared_registry_reserve(reg, 1, "a/b", 1, digest_for("x"), &answer, &err), RC_LIMIT,
-                     "no '/'");
-    ck_assert_rc_msg(shared_registry_reserve(reg, 1, "", 1, digest_for("x"), &answer, &err), RC_LIMIT, "1 to");
+    ck_assert_rc_msg(shared_registry_reserve(reg, 1, "a/b", 1, digest_for("x"), &answer, &err),
+                     RC_LIMIT, "no '/'");
+    ck_assert_rc_msg(shared_registry_reserve(reg, 1, "", 1, digest_for("x"), &answer, &err),
+                     RC_LIMIT, "1 to");
 }
 END_TEST
 
@@ -257,8 +272,8 @@ START_TEST(stats_add_up)
 }
 END_TEST
 
-/* Random lives of 6 attempts over 12 names against a plain model: on "disk" there is never a used name missing, and when all has
- * ended and been cleaned, nothing is left. */
+/* Random lives of 6 attempts over 12 names against a plain model: on "disk" there is never a used
+ * name missing, and when all has ended and been cleaned, nothing is left. */
 #define NAMES 12
 struct model {
     bool on_disk[NAMES];
@@ -267,7 +282,10 @@ struct model {
     int state[8]; /* 0 none, 1 running, 2 completed */
     int publishing[NAMES];
 };
-static void name_of(int i, char out[16]) { snprintf(out, 16, "n%02d", i); }
+static void name_of(int i, char out[16])
+{
+    snprintf(out, 16, "n%02d", i);
+}
 
 static void model_clean(struct model *m)
 {
@@ -352,7 +370,8 @@ START_TEST(random_lives_never_lose_a_used_file_and_never_leak_one)
                 }
             }
             break;
-        case 6: /* an attempt ends: completes only when all it uses is there and nothing is under way */
+        case 6: /* an attempt ends: completes only when all it uses is there and nothing is under
+                   way */
             if (m.state[s] == 1) {
                 bool whole = true;
 

@@ -21,7 +21,10 @@ static void teardown(void)
     stats_tracker_free(t);
     arena_free(arena);
 }
-static void look(void) { stats_tracker_view(t, arena, &s); }
+static void look(void)
+{
+    stats_tracker_view(t, arena, &s);
+}
 
 static void complete(uint64_t id, enum checkpoint_kind kind, int64_t took_ms, uint64_t bytes)
 {
