@@ -267,6 +267,55 @@ void batch_row_abandon(struct batch_builder *b)
     b->appended = 0;
 }
 
+/* ---- column by column ------------------------------------------------------------------------ */
+
+void batch_rows_begin(struct batch_builder *b, uint32_t rows)
+{
+    uint32_t cap = b->rows_cap;
+
+    ASSERT(b->appended == 0 && rows <= BATCH_ROWS_MAX);
+    while (cap <= b->rows + rows)
+        cap *= 2;
+    if (cap != b->rows_cap)
+        grow_rows(b, cap);
+}
+
+struct batch_space batch_space_open(struct batch_builder *b, uint32_t column, size_t bytes)
+{
+    struct build_column *c = &b->columns[column];
+
+    if (c->varlen)
+        grow_bytes(c, b->rows, bytes);
+    return (struct batch_space){b->rows, c->values, c->validity, c->offsets, c->bytes};
+}
+
+void batch_space_null(struct batch_builder *b, uint32_t column, uint32_t row)
+{
+    b->columns[column].has_null = true;
+    bit_clear(b->columns[column].validity, row);
+}
+
+void batch_rows_end(struct batch_builder *b, uint32_t rows)
+{
+    ASSERT(b->rows + rows < b->rows_cap);
+    for (uint32_t i = 0; i < b->column_count; i++) {
+        const struct build_column *c = &b->columns[i];
+
+        if (c->varlen)
+            b->var_bytes += (size_t)(c->offsets[b->rows + rows] - c->offsets[b->rows]);
+    }
+    memset(b->kinds + b->rows, ROW_INSERT, rows);
+    b->rows += rows;
+}
+
+void batch_rows_abandon(struct batch_builder *b, uint32_t rows)
+{
+    for (uint32_t i = 0; i < b->column_count; i++) {
+        for (uint32_t r = b->rows; b->columns[i].has_null && r < b->rows + rows; r++)
+            bit_set(b->columns[i].validity, r);
+    }
+}
+
 /* ---- gathering ------------------------------------------------------------------------------- */
 
 /* idx is first, first + 1, ...: rows can be copied in one piece. */

@@ -59,6 +59,20 @@ void batch_append_decimal(struct batch_builder *b, uint32_t column, int128 unsca
 void batch_append_bytes(struct batch_builder *b, uint32_t column, struct bytes v);
 void batch_row_end(struct batch_builder *b, enum row_kind kind);
 void batch_row_abandon(struct batch_builder *b); /* take back the columns of an unfinished row */
+/* Appending many rows column by column, for decoders: batch_rows_begin, every column once through its space, batch_rows_end. What
+ * was begun and not ended counts for nothing. At most BATCH_ROWS_MAX rows at a time. */
+struct batch_space {
+    uint32_t row;      /* of the first new row */
+    void *values;      /* fixed width: write at [row..]; BOOLEAN: bits */
+    uint64_t *validity; /* all bits from `row` on are set; clear them through batch_space_null */
+    int32_t *offsets;  /* variable length: offsets[row] is set, offsets[row + 1..] are to be */
+    uint8_t *bytes;    /* offsets index it; as much room as was asked for */
+};
+void batch_rows_begin(struct batch_builder *b, uint32_t rows);
+struct batch_space batch_space_open(struct batch_builder *b, uint32_t column, size_t bytes);
+void batch_space_null(struct batch_builder *b, uint32_t column, uint32_t row); /* its value is to be zero or empty */
+void batch_rows_end(struct batch_builder *b, uint32_t rows);
+void batch_rows_abandon(struct batch_builder *b, uint32_t rows);
 /* Rows idx[0..n) of src (same column types) to the end; columns map[c] of src go to column c (map NULL: identity). */
 void batch_gather(struct batch_builder *b, const struct batch *src, const uint32_t *idx, uint32_t n,
                   const uint32_t *map);

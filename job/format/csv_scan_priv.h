@@ -22,43 +22,58 @@ struct csv_scan {
     uint8_t delimiter, quote, escape; /* quote, escape: '\n' when there is none */
 };
 
+/* Bits of a block by what they are. */
+struct scan_bits {
+    uint64_t cuts;     /* delimiters and line ends */
+    uint64_t newlines; /* line ends */
+    uint64_t stops;    /* quotes and escapes */
+    bool high;         /* some byte is above 0x7f */
+};
+
 #ifdef __SSE2__
-static inline uint64_t scan_mask(struct csv_scan *s, const uint8_t *p)
+static inline struct scan_bits scan_bits(const struct csv_scan *s, const uint8_t *p)
 {
     const __m128i delimiter = _mm_set1_epi8((char)s->delimiter), quote = _mm_set1_epi8((char)s->quote);
     const __m128i escape = _mm_set1_epi8((char)s->escape), newline = _mm_set1_epi8('\n');
-    uint64_t mask = 0;
+    uint64_t delimiters = 0, newlines = 0, stops = 0;
     int high = 0;
 
     for (unsigned i = 0; i < 4; i++) {
         __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i));
-        __m128i hit = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(v, delimiter), _mm_cmpeq_epi8(v, quote)),
-                                   _mm_or_si128(_mm_cmpeq_epi8(v, escape), _mm_cmpeq_epi8(v, newline)));
+        __m128i stop = _mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, escape));
 
-        mask |= (uint64_t)(uint32_t)_mm_movemask_epi8(hit) << (16 * i);
+        delimiters |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, delimiter)) << (16 * i);
+        newlines |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, newline)) << (16 * i);
+        stops |= (uint64_t)(uint32_t)_mm_movemask_epi8(stop) << (16 * i);
         high |= _mm_movemask_epi8(v);
     }
-    if (high != 0)
-        s->high_end = s->block + SCAN_BLOCK;
-    return mask;
+    return (struct scan_bits){delimiters | newlines, newlines, stops & ~newlines, high != 0};
 }
 #else
-static inline uint64_t scan_mask(struct csv_scan *s, const uint8_t *p)
+static inline struct scan_bits scan_bits(const struct csv_scan *s, const uint8_t *p)
 {
-    uint64_t mask = 0;
-    uint8_t high = 0;
+    struct scan_bits bits = {0};
 
     for (unsigned i = 0; i < SCAN_BLOCK; i++) {
         uint8_t c = p[i];
 
-        mask |= (uint64_t)(c == s->delimiter || c == s->quote || c == s->escape || c == '\n') << i;
-        high |= c;
+        bits.cuts |= (uint64_t)(c == s->delimiter || c == '\n') << i;
+        bits.newlines |= (uint64_t)(c == '\n') << i;
+        bits.stops |= (uint64_t)((c == s->quote || c == s->escape) && c != '\n') << i;
+        bits.high |= c >= 0x80;
     }
-    if (high >= 0x80)
-        s->high_end = s->block + SCAN_BLOCK;
-    return mask;
+    return bits;
 }
 #endif
+
+static inline uint64_t scan_mask(struct csv_scan *s, const uint8_t *p)
+{
+    struct scan_bits bits = scan_bits(s, p);
+
+    if (bits.high)
+        s->high_end = s->block + SCAN_BLOCK;
+    return bits.cuts | bits.stops;
+}
 
 /* Loads the block at s->block, which is below len. */
 static inline uint64_t scan_load(struct csv_scan *s)

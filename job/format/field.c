@@ -1,62 +1,7 @@
 /* field.c - see field.h */
-#include "job/format/field.h"
-
-#include "job/datetime.h"
-#include "job/decimal.h"
-#include "job/number.h"
-
-#include <math.h>
+#include "job/format/field_parse_priv.h"
 
 /* ---- text -> value --------------------------------------------------------------------------- */
-
-/* Java's String.trim: everything up to the blank. */
-static inline struct bytes trim(struct bytes t)
-{
-    while (t.len > 0 && t.data[0] <= ' ') {
-        t.data++;
-        t.len--;
-    }
-    while (t.len > 0 && t.data[t.len - 1] <= ' ')
-        t.len--;
-    return t;
-}
-
-#define INT64_DIGITS 19 /* every number of so many digits fits uint64_t */
-
-static inline enum field_fault parse_int(struct bytes text, int64_t min, int64_t max, int64_t *out)
-{
-    struct bytes t = trim(text);
-    const uint8_t *p = t.data, *end = p + t.len;
-    bool negative = false;
-    uint64_t v = 0;
-
-    if (p < end && (*p == '-' || *p == '+'))
-        negative = *p++ == '-';
-    if (p == end)
-        return FIELD_NOT_NUMBER;
-    if (end - p > INT64_DIGITS) {
-        while (p < end - 1 && *p == '0')
-            p++;
-    }
-    if (end - p > INT64_DIGITS) {
-        for (; p < end; p++) {
-            if (*p < '0' || *p > '9')
-                return FIELD_NOT_NUMBER;
-        }
-        return FIELD_OUT_OF_RANGE;
-    }
-    for (; p < end; p++) {
-        unsigned digit = (unsigned)*p - '0';
-
-        if (digit > 9)
-            return FIELD_NOT_NUMBER;
-        v = v * 10 + digit;
-    }
-    if (negative ? v > (uint64_t)max + 1 : v > (uint64_t)max)
-        return FIELD_OUT_OF_RANGE;
-    *out = negative ? (int64_t)(0 - v) : (int64_t)v;
-    return *out < min ? FIELD_OUT_OF_RANGE : FIELD_OK;
-}
 
 static enum field_fault append_integer(struct batch_builder *out, uint32_t column, int64_t min,
                                        int64_t max, struct bytes text)
@@ -69,84 +14,46 @@ static enum field_fault append_integer(struct batch_builder *out, uint32_t colum
     return fault;
 }
 
-static bool equals_ignoring_case(struct bytes t, const char *word)
-{
-    size_t len = strlen(word);
-
-    if (t.len != len)
-        return false;
-    for (size_t i = 0; i < len; i++) {
-        if ((t.data[i] | 0x20) != (uint8_t)word[i])
-            return false;
-    }
-    return true;
-}
-
 static enum field_fault append_boolean(struct batch_builder *out, uint32_t column, struct bytes text)
 {
-    struct bytes t = trim(text);
-    bool is_true = equals_ignoring_case(t, "true");
+    bool v;
+    enum field_fault fault = parse_boolean(text, &v);
 
-    if (!is_true && !equals_ignoring_case(t, "false"))
-        return FIELD_NOT_BOOLEAN;
-    batch_append_bool(out, column, is_true);
-    return FIELD_OK;
+    if (fault == FIELD_OK)
+        batch_append_bool(out, column, v);
+    return fault;
 }
 
 static enum field_fault append_real(struct batch_builder *out, uint32_t column, struct bytes text)
 {
     double v;
+    enum field_fault fault = parse_real(text, &v);
 
-    if (number_parse_double(text, &v, NULL) != RC_OK)
-        return FIELD_NOT_NUMBER;
-    batch_append_double(out, column, v);
-    return FIELD_OK;
+    if (fault == FIELD_OK)
+        batch_append_double(out, column, v);
+    return fault;
 }
 
 static enum field_fault append_decimal(struct batch_builder *out, uint32_t column,
                                        const struct type *type, struct bytes text)
 {
     int128 v;
-    double real;
+    enum field_fault fault = parse_decimal(type, text, &v);
 
-    if (decimal_parse(text, type->precision, type->scale, &v, NULL) != RC_OK)
-        return number_parse_double(text, &real, NULL) == RC_OK && !isnan(real) ? FIELD_OUT_OF_RANGE
-                                                                               : FIELD_NOT_NUMBER;
-    batch_append_decimal(out, column, v);
-    return FIELD_OK;
+    if (fault == FIELD_OK)
+        batch_append_decimal(out, column, v);
+    return fault;
 }
 
 static enum field_fault append_datetime(struct batch_builder *out, uint32_t column,
                                         const struct type *type, struct bytes text)
 {
     int64_t v;
-    int32_t small;
-    bool zoned = false;
+    enum field_fault fault = parse_datetime(type, text, &v);
 
-    switch (type->kind) {
-    case TYPE_DATE:
-        if (date_parse(text, &small, NULL) != RC_OK)
-            return FIELD_NOT_DATE;
-        v = small;
-        break;
-    case TYPE_TIME:
-        if (time_parse(text, type->precision < 3 ? type->precision : 3, &small, NULL) != RC_OK)
-            return FIELD_NOT_TIME;
-        v = small;
-        break;
-    case TYPE_TIMESTAMP:
-        if (timestamp_parse(text, type->precision, NULL, &v, NULL) != RC_OK)
-            return FIELD_NOT_TIMESTAMP;
-        break;
-    default:
-        if (timestamp_parse(text, type->precision, &zoned, &v, NULL) != RC_OK)
-            return FIELD_NOT_TIMESTAMP;
-        if (!zoned)
-            return FIELD_NOT_INSTANT;
-        break;
-    }
-    batch_append_int(out, column, v);
-    return FIELD_OK;
+    if (fault == FIELD_OK)
+        batch_append_int(out, column, v);
+    return fault;
 }
 
 static enum field_fault append_text(struct batch_builder *out, uint32_t column, struct bytes text,

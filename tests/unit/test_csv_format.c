@@ -1,4 +1,5 @@
 /* test_csv_format.c - the CSV decoder and encoder: spellings, bad rows under three rules, pieces of every size. */
+#include "base/rng.h"
 #include "job/format/field.h"
 #include "job/format/format.h"
 #include "tests/lib/check_ext.h"
@@ -305,6 +306,71 @@ START_TEST(a_wrong_option_is_refused_by_name)
 }
 END_TEST
 
+/* ---- the fast way and the slow way ------------------------------------------------------------- */
+
+/* Rows that are mostly plain, with everything that is not among them. */
+static void random_text(struct rng *r, struct buf *out)
+{
+    static const char *const odd[] = {"\"q,\"\"x\"", "NULL", "\"NULL\"", " 12 ", "x", "", "caf\xc3\xa9", "99999999999999999999", "#c", "\r", "\"a\nb\"",
+                                      "a longer text than sixteen bytes", "\xff", "1.25", "-0.5e1", "2024-02-29 10:11:12.5", "true", "\"open"};
+    uint32_t oddness = (uint32_t)rng_below(r, 4) * 3;
+
+    for (uint32_t row = 0; row < 600; row++) {
+        uint32_t columns = rng_below(r, 100) < oddness / 2 ? 1 + (uint32_t)rng_below(r, 7) : 5;
+
+        for (uint32_t c = 0; c < columns; c++) {
+            if (c > 0)
+                buf_append_u8(out, ',');
+            if (rng_below(r, 100) < oddness)
+                buf_append_str(out, odd[rng_below(r, ARRAY_LEN(odd) - (rng_below(r, 50) != 0))]);
+            else if (c == 4)
+                buf_append_str(out, "2024-02-29 10:11:12");
+            else if (c == 3)
+                buf_printf(out, "%u.%u", (unsigned)rng_below(r, 1000), (unsigned)rng_below(r, 10));
+            else
+                buf_printf(out, "%u", (unsigned)rng_below(r, 1u << rng_below(r, 30)));
+        }
+        buf_append_str(out, rng_below(r, 100) < oddness ? "\r\n" : rng_below(r, 100) < oddness ? "\n\n" : "\n");
+    }
+}
+
+/* Bytes that come whole are cut and read many rows at a time, those that come in pieces of under 64 one by one: same rows, same
+ * counts, same first error. */
+START_TEST(many_rows_at_a_time_are_what_one_by_one_gives)
+{
+    static const char *const settings[][7] = {
+        {"csv.null-literal", "NULL", NULL},
+        {"csv.null-literal", "NULL", "varve.bad-rows", "skip", NULL},
+        {"csv.null-literal", "", "csv.ignore-parse-errors", "true", NULL},
+        {"varve.bad-rows", "skip", "csv.allow-comments", "true", "csv.escape-character", "e", NULL},
+    };
+    struct rng r;
+
+    rng_seed(&r, 1000 + (uint64_t)_i);
+    for (int round = 0; round < 40; round++) {
+        struct buf text = {0}, fast = {0};
+        struct err err = {0}, slow_err = {0};
+        struct fixture f;
+        enum rc rc;
+
+        fixture_init(&f, round % 3 == 0 ? "sbidm" : round % 3 == 1 ? "sssss" : "bbisS", settings[_i]);
+        random_text(&r, &text);
+        rc = decode(&f, buf_bytes(&text), text.len, 0, &err);
+        buf_append(&fast, f.rows.data, f.rows.len);
+        buf_printf(&fast, "%llu %llu %llu", (unsigned long long)f.bad_rows, (unsigned long long)f.null_fields, (unsigned long long)f.line);
+        ck_assert_int_eq(decode(&f, buf_bytes(&text), 60, 0, &slow_err), rc);
+        ck_assert_str_eq(err.msg, slow_err.msg);
+        if (rc == RC_OK) {
+            buf_printf(&f.rows, "%llu %llu %llu", (unsigned long long)f.bad_rows, (unsigned long long)f.null_fields, (unsigned long long)f.line);
+            ck_assert_bytes_eq(buf_bytes(&fast), buf_bytes(&f.rows));
+        }
+        buf_release(&text);
+        buf_release(&fast);
+        fixture_release(&f);
+    }
+}
+END_TEST
+
 /* ---- the encoder ----------------------------------------------------------------------------- */
 
 static void encode(struct fixture *f, const struct batch *b, const bool *skip, struct buf *out)
@@ -466,6 +532,7 @@ TEST_MAIN("csv_format", tcase_add_loop_test(tc, a_value_is_read_or_refused_with_
           tcase_add_test(tc, other_delimiters_escapes_and_comments_are_read);
           tcase_add_test(tc, nul_bytes_are_data_or_the_delimiter);
           tcase_add_loop_test(tc, a_wrong_option_is_refused_by_name, 0, ARRAY_LEN(bad_options));
+          tcase_add_loop_test(tc, many_rows_at_a_time_are_what_one_by_one_gives, 0, 4);
           tcase_add_test(tc, rows_are_written_as_flink_writes_them);
           tcase_add_test(tc, small_decimals_are_written_as_asked);
           tcase_add_loop_test(tc, what_is_written_is_read_back, 0, 10);
