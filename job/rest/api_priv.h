@@ -7,6 +7,7 @@
 
 #define REFRESH_INTERVAL_MS 3000
 #define REST_DISPOSALS_MAX 256u
+#define REST_UNANSWERED_MAX 64u /* more are not remembered */
 
 /* A savepoint disposal or an operation on a job that does not exist: its outcome, kept for the poll. */
 struct kept_operation {
@@ -22,6 +23,9 @@ struct rest_api {
     struct rng rng;
     struct kept_operation *kept; /* ring */
     uint32_t kept_count, kept_next;
+    struct gateway *gateway; /* NULL: none */
+    char unanswered[REST_UNANSWERED_MAX][TRIGGER_ID_LEN + 1]; /* started, end not yet fetched; "" : free place */
+    _Atomic uint32_t unanswered_count;
 };
 
 /* One request being answered. */
@@ -48,6 +52,9 @@ bool body_word(struct call *c, json_t *body, const char *what, const char *field
 /* Remembers the end of something that has no job; returns its trigger id. */
 const char *keep_operation(struct rest_api *api, const char *trigger_id, const char *job_id, enum rc rc, const char *message);
 const struct kept_operation *find_kept(const struct rest_api *api, const char *trigger_id);
+/* An operation that a client will ask about; and that it was told the end. */
+void note_started(struct rest_api *api, const char *trigger_id);
+void note_answered(struct rest_api *api, const char *trigger_id);
 /* {"status": {"id": ...}, "operation": ...}; operation_take may be NULL while in progress. */
 json_t *operation_json(bool completed, json_t *operation_take);
 json_t *failure_cause_json(const char *class_name, const char *message);

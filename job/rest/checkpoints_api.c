@@ -236,6 +236,7 @@ static void start_operation(struct call *c, struct job_operation_request *req, c
     if (c->job != NULL) {
         rc = job_operation_start(c->job, req, &err);
         if (rc == RC_OK) {
+            note_started(c->api, req->trigger_id);
             answer_json(c, 202, json_pack("{s: s}", "request-id", req->trigger_id));
             return;
         }
@@ -323,6 +324,8 @@ static void operation_status(struct call *c, bool of_checkpoint)
                      c->param[1], c->param[0]);
         return;
     }
+    if (op.completed)
+        note_answered(c->api, c->param[1]);
     if (op.completed && op.rc != RC_OK)
         result = failure_cause_json("org.apache.flink.runtime.checkpoint.CheckpointException", op.message);
     else if (op.completed)

@@ -2,6 +2,7 @@
 #include "job/rest/api_priv.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 /* A pattern's {job} is looked up: 400 when it is no id, 404 when it is unknown. {} matches any one component. `loose` routes are
@@ -203,6 +204,34 @@ const struct kept_operation *find_kept(const struct rest_api *api, const char *t
     return NULL;
 }
 
+void note_started(struct rest_api *api, const char *trigger_id)
+{
+    char(*place)[TRIGGER_ID_LEN + 1] = NULL;
+
+    for (uint32_t i = 0; i < REST_UNANSWERED_MAX; i++) {
+        if (strcmp(api->unanswered[i], trigger_id) == 0)
+            return; /* the same id again is the same operation */
+        if (api->unanswered[i][0] == '\0')
+            place = &api->unanswered[i];
+    }
+    if (place == NULL)
+        return;
+    snprintf(*place, sizeof *place, "%s", trigger_id);
+    atomic_fetch_add(&api->unanswered_count, 1);
+}
+
+void note_answered(struct rest_api *api, const char *trigger_id)
+{
+    for (uint32_t i = 0; i < REST_UNANSWERED_MAX; i++) {
+        if (strcmp(api->unanswered[i], trigger_id) != 0)
+            continue;
+        api->unanswered[i][0] = '\0';
+        atomic_fetch_sub(&api->unanswered_count, 1);
+    }
+}
+
+uint32_t rest_api_unanswered(const struct rest_api *api) { return atomic_load(&api->unanswered_count); }
+
 /* ---- matching ------------------------------------------------------------------------------------- */
 
 /* true when path has the pattern's shape; {job} goes to param[0], {}s follow. */
@@ -272,13 +301,15 @@ void rest_api_handle(void *ctx, const struct http_request *request, struct http_
         answer_error(&c, 404, "Unable to load requested file %.1000s.", request->path);
 }
 
-struct rest_api *rest_api_new(const struct env *env, struct dispatcher *dispatcher, const struct config *config)
+struct rest_api *rest_api_new(const struct env *env, struct dispatcher *dispatcher, const struct config *config,
+                              struct gateway *gateway)
 {
     struct rest_api *api = mem_calloc(1, sizeof *api);
 
     api->env = env;
     api->dispatcher = dispatcher;
     api->config = config;
+    api->gateway = gateway;
     api->kept = mem_calloc(REST_DISPOSALS_MAX, sizeof *api->kept);
     env_rng(env, "rest-trigger-ids", &api->rng);
     return api;

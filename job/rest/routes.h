@@ -9,8 +9,13 @@
 #include "job/runtime/dispatcher.h"
 
 struct rest_api; /* opaque */
-struct rest_api *rest_api_new(const struct env *env, struct dispatcher *dispatcher, const struct config *config);
+struct gateway; /* sql_gateway.h */
+/* gateway NULL: no SQL sessions, their paths answer 404. All borrowed. */
+struct rest_api *rest_api_new(const struct env *env, struct dispatcher *dispatcher, const struct config *config,
+                              struct gateway *gateway);
 void rest_api_free(struct rest_api *api);
+/* Operations on jobs that were started here and whose end nobody has fetched yet. Any thread. */
+uint32_t rest_api_unanswered(const struct rest_api *api);
 /* An http_handler; ctx is the rest_api. */
 void rest_api_handle(void *ctx, const struct http_request *request, struct http_answer *answer);
 

@@ -1,0 +1,160 @@
+/* verbs.c - the table of verbs. See verbs.h */
+#include "job/cli/verbs.h"
+
+#include "job/sql/sql_error.h"
+
+#include <stdio.h>
+
+static const struct verb run = {
+    .name = "run",
+    .arguments = "[OPTIONS] ( JOB.sql | -e 'STATEMENTS' )",
+    .summary = "Runs the jobs of a SQL script in this process and waits for their end.",
+    .details =
+        "Statements run in order and the script stops at the first error. A progress line goes to stderr, a report\n"
+        "follows at the end. A REST server on rest.bind-address:rest.port answers varve list, stop, savepoint,\n"
+        "checkpoint and cancel from elsewhere.\n"
+        "\n"
+        "Ctrl-C cancels (execution.checkpointing.externalized-checkpoint-retention decides what is kept); SIGTERM\n"
+        "suspends: nothing is committed or deleted, and the command that resumes is printed. JOB.sql may be - for\n"
+        "standard input.\n"
+        "\n"
+        "Exit codes: 0 all jobs finished (or were suspended), 1 a job failed or was cancelled, 2 a mistake in the SQL,\n"
+        "the configuration or the arguments, 3 disk, network or port.",
+    .log_level = LOG_WARN,
+    .run = verb_run,
+};
+static const struct verb sql = {
+    .name = "sql",
+    .arguments = "[-f FILE | -e STATEMENTS] [-m HOST:PORT]",
+    .summary = "SQL client: interactive, or the statements of a file.",
+    .details =
+        "Without -m the statements run in this process; with -m in a varve serve. A statement ends with a semicolon. With\n"
+        "-f or -e the client stops at the first error (exit 1); an embedded client then waits for the jobs it started.",
+    .log_level = LOG_WARN,
+    .run = verb_sql,
+};
+static const struct verb serve = {
+    .name = "serve",
+    .arguments = "[OPTIONS]",
+    .summary = "Keeps several jobs: REST, a web page, metrics and SQL sessions on rest.bind-address:rest.port.",
+    .details = "Jobs come in through varve sql -m or the SQL gateway's REST calls. SIGTERM and Ctrl-C suspend all jobs.",
+    .log_level = LOG_INFO,
+    .run = verb_serve,
+};
+static const struct verb list = {
+    .name = "list",
+    .arguments = "[-r | -s | -a] [-m HOST:PORT]",
+    .summary = "Jobs of a running varve run or varve serve.",
+    .details = "",
+    .log_level = LOG_WARN,
+    .run = verb_list,
+};
+static const struct verb stop = {
+    .name = "stop",
+    .arguments = "[-p DIR] [-d] JOB [-m HOST:PORT]",
+    .summary = "Stops a job with a savepoint.",
+    .details = "",
+    .log_level = LOG_WARN,
+    .run = verb_stop,
+};
+static const struct verb savepoint = {
+    .name = "savepoint",
+    .arguments = "( JOB [DIR] | -d PATH ) [-m HOST:PORT]",
+    .summary = "Takes a savepoint of a running job, or disposes of one.",
+    .details = "",
+    .log_level = LOG_WARN,
+    .run = verb_savepoint,
+};
+static const struct verb checkpoint = {
+    .name = "checkpoint",
+    .arguments = "JOB [-m HOST:PORT]",
+    .summary = "Takes a checkpoint of a running job now.",
+    .details = "",
+    .log_level = LOG_WARN,
+    .run = verb_checkpoint,
+};
+static const struct verb cancel = {
+    .name = "cancel",
+    .arguments = "JOB [-m HOST:PORT]",
+    .summary = "Cancels a job without a savepoint.",
+    .details = "",
+    .log_level = LOG_WARN,
+    .run = verb_cancel,
+};
+static const struct verb inspect = {
+    .name = "inspect",
+    .arguments = "PATH [--files] [--digests] [--json]",
+    .summary = "What a _metadata, checkpoint, savepoint, job directory or root of several holds.",
+    .details = "Exit code 1: something in it is damaged and can't be restored.",
+    .log_level = LOG_WARN,
+    .run = verb_inspect,
+};
+static const struct verb orphans = {
+    .name = "orphans",
+    .arguments = "JOB_DIRECTORY [--delete [--min-age 1h]]",
+    .summary = "Files in a job's directory that no readable _metadata names.",
+    .details =
+        "Only names that varve makes are listed. --delete removes those last changed before --min-age; never while a\n"
+        "job holds the directory or a _metadata in it can't be read.",
+    .log_level = LOG_WARN,
+    .run = verb_orphans,
+};
+#define NOT_YET(id, word, args, text)                                                              \
+    static const struct verb id = {                                                                \
+        .name = word, .arguments = args, .summary = text " (not there yet)", .details = "",        \
+        .log_level = LOG_WARN, .run = verb_not_yet,                                                \
+    }
+NOT_YET(verify, "verify", "PATH", "Proves every file that a checkpoint names");
+NOT_YET(du, "du", "PATH", "Bytes of checkpoints, exclusive and shared");
+NOT_YET(diff, "diff", "A B", "What two checkpoints have in common");
+NOT_YET(state, "state", "PATH", "Shows keys and values of a checkpoint");
+NOT_YET(export, "export", "PATH DIR --to FORMAT", "Copies a snapshot, also into Flink's format");
+
+const struct verb *const cli_verbs[] = {&run,    &sql,     &serve,   &list,   &stop, &savepoint, &checkpoint, &cancel,
+                                        &inspect, &orphans, &verify, &du,     &diff, &state,     &export,     NULL};
+
+int verb_not_yet(struct cli *cli, int argc, char **argv)
+{
+    struct args args;
+    int code;
+
+    if (argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)) {
+        code = cli_begin(cli, NULL, 0, argc, argv, &args);
+        if (code >= 0)
+            return code;
+    }
+    return cli_error(cli, EXIT_USAGE, "varve %s is not there yet; varve inspect PATH [--digests] is", argv[0]);
+}
+
+const struct verb *cli_find_verb(const char *name)
+{
+    for (size_t i = 0; cli_verbs[i] != NULL; i++)
+        if (strcmp(cli_verbs[i]->name, name) == 0)
+            return cli_verbs[i];
+    return NULL;
+}
+
+const char *cli_nearest_verb(const char *name)
+{
+    const char *names[ARRAY_LEN(cli_verbs) + 2];
+    size_t count = 0;
+
+    for (size_t i = 0; cli_verbs[i] != NULL; i++)
+        names[count++] = cli_verbs[i]->name;
+    names[count++] = "help";
+    return sql_nearest(name, names, count);
+}
+
+void cli_print_usage(const struct cli *cli, bool to_stdout)
+{
+    FILE *f = to_stdout ? stdout : stderr;
+
+    (void)cli;
+    fprintf(f, "varve: keyed stream jobs with checkpoints that can be looked into\n\n"
+               "usage: varve VERB [OPTIONS]\n\n");
+    for (size_t i = 0; cli_verbs[i] != NULL; i++)
+        fprintf(f, "  %-11s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
+    fprintf(f, "  %-11s %s\n\n"
+               "varve help VERB tells about one of them; varve --version says which varve this is.\n",
+            "help", "this text, or that of a verb");
+}
