@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ---- what an operator has --------------------------------------------------------------------------- */
+/* ---- what an operator has ------------------------------------------------------------------- */
 
 struct totals {
     uint64_t entry_count, size_bytes;
@@ -50,7 +50,8 @@ static bool is_wanted(const struct assign_operator *ops, size_t count, const cha
     return false;
 }
 
-static void print_totals(uint64_t entry_count, uint64_t size_bytes, size_t list_item_count, struct buf *out)
+static void print_totals(uint64_t entry_count, uint64_t size_bytes, size_t list_item_count,
+                         struct buf *out)
 {
     if (entry_count > 0)
         buf_printf(out, "%" PRIu64 " keys, ", entry_count);
@@ -59,7 +60,7 @@ static void print_totals(uint64_t entry_count, uint64_t size_bytes, size_t list_
     buf_printf(out, "%" PRIu64 " bytes", size_bytes);
 }
 
-/* ---- operators that are gone (B27) ------------------------------------------------------------------ */
+/* ---- operators that are gone (B27) ---------------------------------------------------------- */
 
 static void list_dropped(const struct checkpoint_metadata *m, const struct assign_operator *ops,
                          size_t op_count, struct arena *arena, struct assignment *out)
@@ -92,8 +93,9 @@ void assign_print_dropped(const struct assignment *a, struct buf *out)
 }
 
 /* A changed query shows as one operator gone and another one new: both sides are named. */
-static enum rc refuse_dropped(const struct checkpoint_metadata *m, const struct assign_operator *ops,
-                              size_t op_count, const struct assignment *a, struct err *err)
+static enum rc refuse_dropped(const struct checkpoint_metadata *m,
+                              const struct assign_operator *ops, size_t op_count,
+                              const struct assignment *a, struct err *err)
 {
     struct buf text = {0};
     bool any = false;
@@ -103,7 +105,8 @@ static enum rc refuse_dropped(const struct checkpoint_metadata *m, const struct 
     assign_print_dropped(a, &text);
     for (size_t i = 0; i < op_count; i++)
         if (find_old(m, ops[i].id) == NULL) {
-            buf_printf(&text, "%s \"%s\"", any ? "," : "not in the snapshot, would start empty:", ops[i].name);
+            buf_printf(&text, "%s \"%s\"",
+                       any ? "," : "not in the snapshot, would start empty:", ops[i].name);
             any = true;
         }
     buf_append_str(&text, any ? "\n" : "");
@@ -113,24 +116,27 @@ static enum rc refuse_dropped(const struct checkpoint_metadata *m, const struct 
     return rc;
 }
 
-/* ---- rules (B22) ------------------------------------------------------------------------------------ */
+/* ---- rules (B22) ---------------------------------------------------------------------------- */
 
 static enum rc check_operator(const struct operator_meta *old, const struct assign_operator *op,
                               struct err *err)
 {
     if (op->key_group_count_set && op->key_group_count != old->key_group_count)
-        return err_set(err, RC_INVALID, "operator \"%s\": its state was written with max parallelism %" PRIu32
+        return err_set(err, RC_INVALID,
+                       "operator \"%s\": its state was written with max parallelism %" PRIu32
                        ", the job sets %" PRIu32 "; keys cannot be moved between key groups: set "
                        "'pipeline.max-parallelism' = '%" PRIu32 "', or leave it out to adopt it",
                        op->name, old->key_group_count, op->key_group_count, old->key_group_count);
     if (op->parallelism > old->key_group_count)
-        return err_set(err, RC_INVALID, "operator \"%s\": parallelism %" PRIu32 " exceeds the max parallelism %"
-                       PRIu32 " that its state was written with; set 'parallelism.default' to at most %" PRIu32,
-                       op->name, op->parallelism, old->key_group_count, old->key_group_count);
+        return err_set(
+            err, RC_INVALID,
+            "operator \"%s\": parallelism %" PRIu32 " exceeds the max parallelism %" PRIu32
+            " that its state was written with; set 'parallelism.default' to at most %" PRIu32,
+            op->name, op->parallelism, old->key_group_count, old->key_group_count);
     return RC_OK;
 }
 
-/* ---- keyed ------------------------------------------------------------------------------------------ */
+/* ---- keyed ---------------------------------------------------------------------------------- */
 
 static int by_range(const void *a, const void *b)
 {
@@ -144,10 +150,10 @@ static bool meets(const struct keyed_handle *h, struct key_group_range range)
     return h->range.first <= range.last && range.first <= h->range.last;
 }
 
-/* All handles that meet the subtask's groups, in order of their groups. They keep their own range: whoever opens them
- * takes the part that meets. */
-static void assign_keyed(const struct operator_meta *old, struct key_group_range range, struct arena *arena,
-                         struct subtask_state *out)
+/* All handles that meet the subtask's groups, in order of their groups. They keep their own range:
+ * whoever opens them takes the part that meets. */
+static void assign_keyed(const struct operator_meta *old, struct key_group_range range,
+                         struct arena *arena, struct subtask_state *out)
 {
     size_t count = 0;
 
@@ -163,7 +169,7 @@ static void assign_keyed(const struct operator_meta *old, struct key_group_range
         qsort(out->keyed, out->keyed_count, sizeof *out->keyed, by_range);
 }
 
-/* ---- lists ------------------------------------------------------------------------------------------ */
+/* ---- lists ---------------------------------------------------------------------------------- */
 
 /* All items of one name over the old subtasks, in order of their indices. */
 struct whole_list {
@@ -215,9 +221,11 @@ static void gather(const struct subtask_state *const *subtasks, size_t count, st
     }
 }
 
-static const struct subtask_state **sorted_subtasks(const struct operator_meta *old, struct arena *arena)
+static const struct subtask_state **sorted_subtasks(const struct operator_meta *old,
+                                                    struct arena *arena)
 {
-    const struct subtask_state **sorted = ARENA_ARRAY(arena, old->subtask_count, const struct subtask_state *);
+    const struct subtask_state **sorted =
+        ARENA_ARRAY(arena, old->subtask_count, const struct subtask_state *);
 
     for (size_t s = 0; s < old->subtask_count; s++)
         sorted[s] = &old->subtasks[s];
@@ -227,8 +235,8 @@ static const struct subtask_state **sorted_subtasks(const struct operator_meta *
 }
 
 /* RC_CORRUPT: subtasks disagree about what a list is. */
-static enum rc gather_all(const struct operator_meta *old, struct arena *arena, struct whole_list **lists,
-                          size_t *count, struct err *err)
+static enum rc gather_all(const struct operator_meta *old, struct arena *arena,
+                          struct whole_list **lists, size_t *count, struct err *err)
 {
     const struct subtask_state **sorted = sorted_subtasks(old, arena);
     size_t most = 0;
@@ -247,8 +255,10 @@ static enum rc gather_all(const struct operator_meta *old, struct arena *arena, 
             if (at == *count)
                 (*lists)[(*count)++] = (struct whole_list){.name = part->name, .mode = part->mode};
             else if ((*lists)[at].mode != part->mode)
-                return err_set(err, RC_CORRUPT, "operator \"%s\": list \"%s\" is split in one subtask and not in "
-                               "another", old->name, part->name);
+                return err_set(err, RC_CORRUPT,
+                               "operator \"%s\": list \"%s\" is split in one subtask and not in "
+                               "another",
+                               old->name, part->name);
         }
     if (*count > 1)
         qsort(*lists, *count, sizeof **lists, by_name);
@@ -258,8 +268,8 @@ static enum rc gather_all(const struct operator_meta *old, struct arena *arena, 
 }
 
 /* The part of a list that goes to one of `parallelism` subtasks. */
-static void deal(const struct whole_list *list, uint32_t index, uint32_t parallelism, struct arena *arena,
-                 struct list_state *out)
+static void deal(const struct whole_list *list, uint32_t index, uint32_t parallelism,
+                 struct arena *arena, struct list_state *out)
 {
     *out = (struct list_state){.name = list->name, .mode = list->mode};
     if (list->mode != LIST_SPLIT) {
@@ -272,7 +282,8 @@ static void deal(const struct whole_list *list, uint32_t index, uint32_t paralle
         out->items[out->item_count++] = list->items[i];
 }
 
-/* With the same parallelism every subtask gets its own split items back: no source changes hands without need. */
+/* With the same parallelism every subtask gets its own split items back: no source changes hands
+ * without need. */
 static void keep(const struct operator_meta *old, uint32_t index, const struct whole_list *list,
                  struct list_state *out)
 {
@@ -285,10 +296,11 @@ static void keep(const struct operator_meta *old, uint32_t index, const struct w
     }
 }
 
-/* ---- all -------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------ */
 
-static enum rc assign_operator_state(const struct operator_meta *old, const struct assign_operator *op,
-                                     struct arena *arena, struct assigned_operator *out, struct err *err)
+static enum rc assign_operator_state(const struct operator_meta *old,
+                                     const struct assign_operator *op, struct arena *arena,
+                                     struct assigned_operator *out, struct err *err)
 {
     struct whole_list *lists;
     size_t list_count;
@@ -297,7 +309,8 @@ static enum rc assign_operator_state(const struct operator_meta *old, const stru
     for (uint32_t i = 0; i < op->parallelism; i++) {
         struct subtask_state *subtask = &out->subtasks[i];
 
-        assign_keyed(old, keygroup_range_of(i, op->parallelism, out->key_group_count), arena, subtask);
+        assign_keyed(old, keygroup_range_of(i, op->parallelism, out->key_group_count), arena,
+                     subtask);
         subtask->lists = ARENA_ARRAY(arena, list_count, struct list_state);
         subtask->list_count = list_count;
         for (size_t l = 0; l < list_count; l++) {
@@ -334,9 +347,9 @@ static enum rc assign_one(const struct checkpoint_metadata *m, const struct assi
     return assign_operator_state(old, op, arena, out, err);
 }
 
-enum rc assign_restore(const struct checkpoint_metadata *snapshot, const struct assign_operator *ops,
-                       size_t op_count, bool allow_non_restored, struct arena *arena, struct assignment *out,
-                       struct err *err)
+enum rc assign_restore(const struct checkpoint_metadata *snapshot,
+                       const struct assign_operator *ops, size_t op_count, bool allow_non_restored,
+                       struct arena *arena, struct assignment *out, struct err *err)
 {
     *out = (struct assignment){.operator_count = op_count,
                                .operators = ARENA_ARRAY(arena, op_count, struct assigned_operator)};
@@ -350,10 +363,10 @@ enum rc assign_restore(const struct checkpoint_metadata *snapshot, const struct 
     return RC_OK;
 }
 
-/* ---- types, before anything starts (B24, B25) ------------------------------------------------------- */
+/* ---- types, before anything starts (B24, B25) ----------------------------------------------- */
 
-void assign_states_of(const struct operator_meta *op, struct arena *arena, struct state_desc **states,
-                      size_t *count)
+void assign_states_of(const struct operator_meta *op, struct arena *arena,
+                      struct state_desc **states, size_t *count)
 {
     size_t most = 0;
 
@@ -382,7 +395,8 @@ struct column {
     const char *name, *type;
 };
 
-/* Text up to a ',' or the end of `s` outside of parentheses, brackets and quotes; returns its length. */
+/* Text up to a ',' or the end of `s` outside of parentheses, brackets and quotes; returns its
+ * length. */
 static size_t column_len(const char *s, size_t len)
 {
     int depth = 0;
@@ -437,7 +451,8 @@ static size_t parse_columns(const char *type, struct arena *arena, struct column
     return count;
 }
 
-static const struct column *find_column(const struct column *columns, size_t count, const char *name)
+static const struct column *find_column(const struct column *columns, size_t count,
+                                        const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(columns[i].name, name) == 0)
@@ -445,7 +460,8 @@ static const struct column *find_column(const struct column *columns, size_t cou
     return NULL;
 }
 
-/* "  key k: was BIGINT, is STRING", one line for each column that differs, moved or came or went. */
+/* "  key k: was BIGINT, is STRING", one line for each column that differs, moved or came or went.
+ */
 static void print_differences(const char *what, const char *was, const char *is, struct buf *out)
 {
     struct arena *arena = arena_new(0);
@@ -459,28 +475,31 @@ static void print_differences(const char *what, const char *was, const char *is,
         if (now == NULL)
             buf_printf(out, "\n  %s%s%s: was %s, is gone", what, space, old[i].name, old[i].type);
         else if (strcmp(now->type, old[i].type) != 0)
-            buf_printf(out, "\n  %s%s%s: was %s, is %s", what, space, old[i].name, old[i].type, now->type);
+            buf_printf(out, "\n  %s%s%s: was %s, is %s", what, space, old[i].name, old[i].type,
+                       now->type);
         else if ((size_t)(now - new) != i)
-            buf_printf(out, "\n  %s%s%s: was column %zu, is column %zu", what, space, old[i].name, i + 1,
-                       (size_t)(now - new) + 1);
+            buf_printf(out, "\n  %s%s%s: was column %zu, is column %zu", what, space, old[i].name,
+                       i + 1, (size_t)(now - new) + 1);
     }
     for (size_t i = 0; i < new_count; i++)
         if (find_column(old, old_count, new[i].name) == NULL)
-            buf_printf(out, "\n  %s%s%s: was not there, is %s", what, new[i].name[0] == '\0' ? "" : " ",
-                       new[i].name, new[i].type);
+            buf_printf(out, "\n  %s%s%s: was not there, is %s", what,
+                       new[i].name[0] == '\0' ? "" : " ", new[i].name, new[i].type);
     arena_free(arena);
 }
 
 static const char *kind_str(enum state_kind kind)
 {
-    static const char *const names[] = {"unknown",  "value state",       "list state", "map state",
-                                        "reducing state", "aggregating state", "timers"};
+    static const char *const names[] = {"unknown",   "value state",    "list state",
+                                        "map state", "reducing state", "aggregating state",
+                                        "timers"};
 
     return (size_t)kind < ARRAY_LEN(names) ? names[kind] : names[0];
 }
 
 /* Everything that differs, by line; nothing: the states fit. */
-static void compare_state(const struct state_desc *old, const struct state_desc *new, struct buf *out)
+static void compare_state(const struct state_desc *old, const struct state_desc *new,
+                          struct buf *out)
 {
     const struct {
         const char *what, *was, *is;
@@ -498,7 +517,8 @@ static void compare_state(const struct state_desc *old, const struct state_desc 
             print_differences(types[i].what, types[i].was, types[i].is, out);
 }
 
-static const struct state_desc *find_state(const struct state_desc *states, size_t count, const char *name)
+static const struct state_desc *find_state(const struct state_desc *states, size_t count,
+                                           const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(states[i].name, name) == 0)
@@ -506,9 +526,9 @@ static const struct state_desc *find_state(const struct state_desc *states, size
     return NULL;
 }
 
-enum rc assign_compare_states(const char *operator_name, const struct state_desc *old_states, size_t old_count,
-                              const struct state_desc *new_states, size_t new_count, bool allow_non_restored,
-                              struct err *err)
+enum rc assign_compare_states(const char *operator_name, const struct state_desc *old_states,
+                              size_t old_count, const struct state_desc *new_states,
+                              size_t new_count, bool allow_non_restored, struct err *err)
 {
     struct buf text = {0};
     enum rc rc = RC_OK;
@@ -526,9 +546,12 @@ enum rc assign_compare_states(const char *operator_name, const struct state_desc
         buf_release(&lines);
     }
     if (text.len > 0)
-        rc = err_set(err, RC_INVALID, "operator \"%s\": its state in the snapshot does not fit this job:%s\n"
-                     "change the query back, or give the changed operator another 'uid' and start with -n "
-                     "(--allow-non-restored-state): it then starts empty", operator_name, buf_cstr(&text));
+        rc = err_set(
+            err, RC_INVALID,
+            "operator \"%s\": its state in the snapshot does not fit this job:%s\n"
+            "change the query back, or give the changed operator another 'uid' and start with -n "
+            "(--allow-non-restored-state): it then starts empty",
+            operator_name, buf_cstr(&text));
     buf_release(&text);
     return rc;
 }

@@ -1,9 +1,10 @@
 /* assign.h - old subtasks' state -> new subtasks at another parallelism. Pure; any thread.
  *
- * Keyed state goes where its key groups go (range meeting); split lists are dealt out round-robin in the order of old subtasks and
- * items; union lists go whole to everyone; of broadcast lists one copy goes to everyone. The result depends only on the
- * snapshot and the new parallelism (C10), not on the order in which the tree has them.
- * After: StateAssignmentOperation, RoundRobinOperatorStateRepartitioner, Checkpoints.loadAndValidateCheckpoint.
+ * Keyed state goes where its key groups go (range meeting); split lists are dealt out round-robin
+ * in the order of old subtasks and items; union lists go whole to everyone; of broadcast lists one
+ * copy goes to everyone. The result depends only on the snapshot and the new parallelism (C10), not
+ * on the order in which the tree has them.
+ * After: StateAssignmentOperation, RoundRobinOperatorStateRepartitioner, Checkpoints.
  */
 #ifndef VARVE_CHECKPOINT_ASSIGN_H
 #define VARVE_CHECKPOINT_ASSIGN_H
@@ -15,14 +16,14 @@ struct assign_operator {
     char id[OPERATOR_ID_LEN + 1];
     const char *name; /* as in the query */
     uint32_t parallelism;
-    uint32_t key_group_count;   /* when `key_group_count_set` it must match, else the stored one is adopted */
-    bool key_group_count_set;   /* the user gave pipeline.max-parallelism */
+    uint32_t key_group_count;
+    bool key_group_count_set; /* by the user: it must match; else the stored one is adopted */
 };
 struct assigned_operator {
-    bool restored; /* false: it was not in the snapshot and starts empty */
-    bool finished; /* it had ended altogether: its tasks end at once */
-    uint32_t key_group_count;       /* to run with */
-    struct subtask_state *subtasks; /* `parallelism` of them; handles share the snapshot's strings */
+    bool restored;            /* false: it was not in the snapshot and starts empty */
+    bool finished;            /* it had ended altogether: its tasks end at once */
+    uint32_t key_group_count; /* to run with */
+    struct subtask_state *subtasks; /* `parallelism` of them; they share the snapshot's strings */
 };
 /* State that the new job has no operator for. */
 struct assign_dropped {
@@ -37,22 +38,28 @@ struct assignment {
     size_t dropped_count;                /* with allow_non_restored: what it drops */
     struct assign_dropped *dropped;
 };
-/* RC_INVALID: an operator with state has none to take it (all are listed, with keys and bytes) and allow_non_restored is false;
- * the number of key groups was set to another value; the parallelism exceeds the stored number of key groups. */
-MUST_USE enum rc assign_restore(const struct checkpoint_metadata *snapshot, const struct assign_operator *ops,
-                                size_t op_count, bool allow_non_restored, struct arena *arena,
+/* RC_INVALID: an operator with state has none to take it (all are listed, with keys and bytes) and
+ * allow_non_restored is false; the number of key groups was set to another value; the parallelism
+ * exceeds the stored number of key groups. */
+MUST_USE enum rc assign_restore(const struct checkpoint_metadata *snapshot,
+                                const struct assign_operator *ops, size_t op_count,
+                                bool allow_non_restored, struct arena *arena,
                                 struct assignment *out, struct err *err);
 
-/* Compare what an operator's keyed state held with what it shall hold, before anything starts: by name, kind, key, namespace and value
- * types. A new state without an old one starts empty; an old one without a new one is RC_INVALID unless
- * allow_non_restored. RC_INVALID shows old and new side by side, column by column, and what can be done. */
-MUST_USE enum rc assign_compare_states(const char *operator_name, const struct state_desc *old_states,
-                                       size_t old_count, const struct state_desc *new_states,
-                                       size_t new_count, bool allow_non_restored, struct err *err);
-/* The states of an operator over all its handles (the first of each name), for assign_compare_states. */
-void assign_states_of(const struct operator_meta *op, struct arena *arena, struct state_desc **states,
-                      size_t *count);
-/* "3 keys, 4096 bytes of operator ..." for the log and the dry run; one line for each dropped operator. */
+/* Compare what an operator's keyed state held with what it shall hold, before anything starts: by
+ * name, kind, key, namespace and value types. A new state without an old one starts empty; an old
+ * one without a new one is RC_INVALID unless allow_non_restored. RC_INVALID shows old and new side
+ * by side, column by column, and what can be done. */
+MUST_USE enum rc assign_compare_states(const char *operator_name,
+                                       const struct state_desc *old_states, size_t old_count,
+                                       const struct state_desc *new_states, size_t new_count,
+                                       bool allow_non_restored, struct err *err);
+/* The states of an operator over all its handles (the first of each name), for
+ * assign_compare_states. */
+void assign_states_of(const struct operator_meta *op, struct arena *arena,
+                      struct state_desc **states, size_t *count);
+/* "3 keys, 4096 bytes of operator ..." for the log and the dry run; one line for each dropped
+ * operator. */
 void assign_print_dropped(const struct assignment *a, struct buf *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* attempt.c - one checkpoint or savepoint under way (storage.h): its targets, its end.
  *
- * A target is one subtask's door to the attempt. Publishing a shared file: reserve, then link or copy, then say published;
- * the reservation holds until the attempt ends, so nothing that was found present can be deleted before the attempt's
- * _metadata names it.
+ * A target is one subtask's door to the attempt. Publishing a shared file: reserve, then link or
+ * copy, then say published; the reservation holds until the attempt ends, so nothing that was found
+ * present can be deleted before the attempt's _metadata names it.
  */
 #include "base/arena.h"
 #include "checkpoint/layout.h"
@@ -30,12 +30,15 @@ struct snapshot_stream {
     struct digest_stream *digest;
 };
 
-static struct attempt_target *target_of(struct snapshot_target *t) { return (struct attempt_target *)t; }
+static struct attempt_target *target_of(struct snapshot_target *t)
+{
+    return (struct attempt_target *)t;
+}
 
-/* ---- life ------------------------------------------------------------------------------------------- */
+/* ---- life ----------------------------------------------------------------------------------- */
 
-struct storage_attempt *attempt_new_take(struct storage *s, uint64_t checkpoint_id, enum attempt_place place,
-                                         char *dir)
+struct storage_attempt *attempt_new_take(struct storage *s, uint64_t checkpoint_id,
+                                         enum attempt_place place, char *dir)
 {
     struct storage_attempt *a = mem_calloc(1, sizeof *a);
 
@@ -93,7 +96,10 @@ void storage_attempt_free(struct storage_attempt *a)
         attempt_destroy(a);
 }
 
-const char *storage_attempt_dir(const struct storage_attempt *a) { return a->dir; }
+const char *storage_attempt_dir(const struct storage_attempt *a)
+{
+    return a->dir;
+}
 
 uint64_t storage_attempt_metadata_bytes(const struct storage_attempt *a) NO_THREAD_SAFETY
 {
@@ -117,17 +123,20 @@ static enum rc check_running(struct storage_attempt *a, struct err *err)
     return err_set(err, RC_CANCELLED, "checkpoint %" PRIu64 " was aborted", a->checkpoint_id);
 }
 
-/* ---- end -------------------------------------------------------------------------------------------- */
+/* ---- end ------------------------------------------------------------------------------------ */
 
-/* A _metadata past what its readers take must not be written. Everything large in it is inline content. */
+/* A _metadata past what its readers take must not be written. Everything large in it is inline
+ * content. */
 static enum rc check_inline_bytes(const struct checkpoint_metadata *m, struct err *err)
 {
     struct metadata_sizes sizes;
 
     metadata_sizes_of(m, &sizes);
     if (sizes.inline_bytes > METADATA_BYTES_MAX / 2)
-        return err_set(err, RC_LIMIT, "checkpoint %" PRIu64 ": %" PRIu64 " bytes of inline state, the limit "
-                       "of _metadata is %u", m->checkpoint_id, sizes.inline_bytes, METADATA_BYTES_MAX / 2);
+        return err_set(err, RC_LIMIT,
+                       "checkpoint %" PRIu64 ": %" PRIu64 " bytes of inline state, the limit "
+                       "of _metadata is %u",
+                       m->checkpoint_id, sizes.inline_bytes, METADATA_BYTES_MAX / 2);
     return RC_OK;
 }
 
@@ -159,7 +168,8 @@ enum rc storage_attempt_complete(struct storage_attempt *a, const struct checkpo
     }
 out:
     buf_release(&encoded);
-    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "complete checkpoint %" PRIu64, a->checkpoint_id);
+    return rc == RC_OK ? RC_OK
+                       : err_wrap(err, rc, "complete checkpoint %" PRIu64, a->checkpoint_id);
 }
 
 /* Hide, release, remove: in this order, and the next only after the one before. */
@@ -194,15 +204,16 @@ enum rc storage_attempt_abort(struct storage_attempt *a, struct err *err)
     a->state = ATTEMPT_ABORTED;
     hide = a->metadata_tried;
     remove = a->place != ATTEMPT_MEMORY && a->target_count == 0;
-    /* With targets still out the directory stays until the last one is back, unless _metadata may be in it: then the
-     * retry removes all at once, which is no worse, since stragglers see RC_CANCELLED. */
+    /* With targets still out the directory stays until the last one is back, unless _metadata may
+     * be in it: then the retry removes all at once, which is no worse, since stragglers see
+     * RC_CANCELLED. */
     a->dir_left = a->place != ATTEMPT_MEMORY && !remove;
     mutex_unlock(&a->mutex);
     rc = discard_attempt(a, hide, remove, err);
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "abort checkpoint %" PRIu64, a->checkpoint_id);
 }
 
-/* ---- shared files ----------------------------------------------------------------------------------- */
+/* ---- shared files --------------------------------------------------------------------------- */
 
 /* Reserve, and wait out a deletion of that very name. */
 static enum rc reserve(struct storage_attempt *a, const char *name, uint64_t size_bytes,
@@ -214,10 +225,11 @@ static enum rc reserve(struct storage_attempt *a, const char *name, uint64_t siz
         enum rc rc;
 
         mutex_lock(&s->mutex);
-        rc = shared_registry_reserve(s->registry, a->checkpoint_id, name, size_bytes, digest, answer, err);
+        rc = shared_registry_reserve(s->registry, a->checkpoint_id, name, size_bytes, digest,
+                                     answer, err);
         mutex_unlock(&s->mutex);
-        /* storage_clean holds the mutex over its unlink, so a deletion is never seen half done; the registry's word is
-         * followed all the same. */
+        /* storage_clean holds the mutex over its unlink, so a deletion is never seen half done; the
+         * registry's word is followed all the same. */
         if (rc != RC_OK || *answer != SHARED_WAIT)
             return rc;
         clock_sleep_ns(s->env.clock, WAIT_STEP_NS);
@@ -256,9 +268,12 @@ static enum rc take_memory(struct attempt_target *t, uint64_t size_bytes, struct
 
     if (total <= limit)
         return RC_OK;
-    return err_set(err, RC_LIMIT, "state of %s: %" PRIu64 " bytes or more exceed the limit of jobmanager "
-                   "checkpoint storage, %" PRIu64 " bytes for each state; set execution.checkpointing.dir "
-                   "to keep checkpoints in files", t->owner, total, limit);
+    return err_set(err, RC_LIMIT,
+                   "state of %s: %" PRIu64 " bytes or more exceed the limit of jobmanager "
+                   "checkpoint storage, %" PRIu64
+                   " bytes for each state; set execution.checkpointing.dir "
+                   "to keep checkpoints in files",
+                   t->owner, total, limit);
 }
 
 /* The whole local file as inline content. */
@@ -269,7 +284,8 @@ static enum rc read_inline(struct attempt_target *t, struct arena *arena, const 
     enum rc rc;
 
     GOTO_IF_ERR(take_memory(t, out->size_bytes, err));
-    GOTO_IF_ERR(fs_read_all(t->attempt->storage->env.fs, local_path, (size_t)out->size_bytes, &content, err));
+    GOTO_IF_ERR(fs_read_all(t->attempt->storage->env.fs, local_path, (size_t)out->size_bytes,
+                            &content, err));
     if (content.len != out->size_bytes || !digest_eq(digest_of(buf_bytes(&content)), out->digest))
         GOTO_IF_ERR(err_set(err, RC_CORRUPT, "%s: changed since its digest was taken", local_path));
     out->inline_bytes = arena_bytes_copy(arena, buf_bytes(&content));
@@ -280,8 +296,9 @@ out:
 }
 
 static enum rc target_publish_shared(struct snapshot_target *target, struct arena *arena,
-                                     const char *local_path, uint64_t size_bytes, struct digest128 digest,
-                                     struct state_file *out, struct err *err)
+                                     const char *local_path, uint64_t size_bytes,
+                                     struct digest128 digest, struct state_file *out,
+                                     struct err *err)
 {
     struct attempt_target *t = target_of(target);
     struct storage_attempt *a = t->attempt;
@@ -309,7 +326,7 @@ static enum rc target_publish_shared(struct snapshot_target *target, struct aren
     return publish_reserved(a, local_path, name, size_bytes, digest, &out->newly_written, err);
 }
 
-/* ---- exclusive files -------------------------------------------------------------------------------- */
+/* ---- exclusive files ------------------------------------------------------------------------ */
 
 static enum rc target_stream_open(struct snapshot_target *target, struct snapshot_stream **out,
                                   struct err *err)
@@ -361,7 +378,8 @@ static enum rc stream_spill(struct snapshot_stream *stream, struct err *err)
     return RC_OK;
 }
 
-static enum rc target_stream_append(struct snapshot_stream *stream, struct bytes data, struct err *err)
+static enum rc target_stream_append(struct snapshot_stream *stream, struct bytes data,
+                                    struct err *err)
 {
     struct storage_attempt *a = stream->target->attempt;
     const struct storage *s = a->storage;
@@ -400,8 +418,8 @@ static enum rc target_stream_finish(struct snapshot_stream *stream, struct arena
         .digest = digest_stream_end(stream->digest),
         .newly_written = true,
     };
-    if (stream->file == NULL && (a->place == ATTEMPT_MEMORY ||
-                                 stream->buffer.len <= a->storage->inline_threshold_bytes)) {
+    if (stream->file == NULL &&
+        (a->place == ATTEMPT_MEMORY || stream->buffer.len <= a->storage->inline_threshold_bytes)) {
         out->scope = FILE_INLINE;
         out->inline_bytes = arena_bytes_copy(arena, buf_bytes(&stream->buffer));
     } else {
@@ -416,7 +434,8 @@ static enum rc target_stream_finish(struct snapshot_stream *stream, struct arena
 }
 
 static enum rc target_publish_exclusive(struct snapshot_target *target, struct arena *arena,
-                                        struct bytes content, struct state_file *out, struct err *err)
+                                        struct bytes content, struct state_file *out,
+                                        struct err *err)
 {
     struct snapshot_stream *stream;
     enum rc rc;
@@ -429,7 +448,7 @@ static enum rc target_publish_exclusive(struct snapshot_target *target, struct a
     return rc;
 }
 
-/* ---- targets ---------------------------------------------------------------------------------------- */
+/* ---- targets -------------------------------------------------------------------------------- */
 
 static bool target_cancelled(struct snapshot_target *target)
 {
@@ -477,8 +496,9 @@ static void drop_target(struct storage_attempt *a)
         struct err err = {0};
 
         if (remove_attempt_dir(a, &err) != RC_OK)
-            log_line(a->storage->env.log, LOG_WARN, "aborted checkpoint not removed yet id=%" PRIu64
-                     " reason=\"%s\"", a->checkpoint_id, err.msg);
+            log_line(a->storage->env.log, LOG_WARN,
+                     "aborted checkpoint not removed yet id=%" PRIu64 " reason=\"%s\"",
+                     a->checkpoint_id, err.msg);
     }
     if (last)
         attempt_destroy(a);

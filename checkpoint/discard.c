@@ -17,7 +17,8 @@ static void read_holder(struct fs *fs, const char *path, char *out, size_t cap)
     size_t len = 0;
 
     if (fs_read_all(fs, path, HOLDER_MAX, &text, NULL) == RC_OK)
-        for (; len < text.len && len + 1 < cap && text.data[len] >= 0x20 && text.data[len] < 0x7f; len++)
+        for (; len < text.len && len + 1 < cap && text.data[len] >= 0x20 && text.data[len] < 0x7f;
+             len++)
             out[len] = (char)text.data[len];
     out[len] = '\0';
     buf_release(&text);
@@ -62,7 +63,7 @@ enum rc job_dir_lock(struct fs *fs, const char *job_dir, const char *holder, str
     return rc;
 }
 
-/* ---- a retained checkpoint's shared files ---------------------------------------------------------- */
+/* ---- a retained checkpoint's shared files --------------------------------------------------- */
 
 struct shared_names {
     const struct orphan_report *others; /* after the snapshot was hidden */
@@ -70,7 +71,8 @@ struct shared_names {
     size_t deleted;
 };
 
-/* A file that the discarded snapshot named: gone when the fresh report says that nobody names it. */
+/* A file that the discarded snapshot named: gone when the fresh report says that nobody names it.
+ */
 static enum rc delete_if_orphan(void *ctx, const struct operator_meta *op UNUSED,
                                 const struct subtask_state *subtask UNUSED, struct state_file *file,
                                 struct err *err)
@@ -105,8 +107,8 @@ static enum rc delete_unnamed(const struct env *env, const struct checkpoint_met
     GOTO_IF_ERR(orphans_scan(env->fs, job_dir, &report, err));
     names.others = &report;
     if (report.unreadable_count > 0)
-        log_line(env->log, LOG_WARN, "shared files stay: a _metadata beside them is unreadable dir=%s",
-                 job_dir);
+        log_line(env->log, LOG_WARN,
+                 "shared files stay: a _metadata beside them is unreadable dir=%s", job_dir);
     else
         GOTO_IF_ERR(metadata_each_file(meta, delete_if_orphan, &names, err));
 out:
@@ -143,7 +145,8 @@ enum rc discard_snapshot(const struct env *env, const char *dir, const char *loc
 
     GOTO_IF_ERR(recovery_read_metadata(env->fs, dir, arena, &meta, &bytes, err));
     GOTO_IF_ERR(path_dir(job_dir, sizeof job_dir, dir, err));
-    /* A savepoint stands alone; a checkpoint is the business of whoever holds its job's directory. */
+    /* A savepoint stands alone; a checkpoint is the business of whoever holds its job's directory.
+     */
     if (layout_parse_checkpoint(path_base(dir), &id) &&
         (locked_job_dir == NULL || strcmp(locked_job_dir, job_dir) != 0))
         GOTO_IF_ERR(job_dir_lock(env->fs, job_dir, NULL, &lock, err));

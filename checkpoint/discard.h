@@ -1,22 +1,26 @@
-/* discard.h - delete a snapshot that belongs to no storage of ours: a claimed one, or one the user names; a directory's lock.
+/* discard.h - delete a snapshot that belongs to no storage of ours: a claimed one, or one the user
+ * names; a directory's lock.
  *
- * The shared files of a retained checkpoint go only when nothing else in its directory names them, and only when every other
- * _metadata there can be read. Thread: any, but for one directory one at a time (its lock sees to that).
+ * The shared files of a retained checkpoint go only when nothing else in its directory names them,
+ * and only when every other _metadata there can be read. Thread: any, but for one directory one at
+ * a time (its lock sees to that).
  */
 #ifndef VARVE_CHECKPOINT_DISCARD_H
 #define VARVE_CHECKPOINT_DISCARD_H
 
 #include "base/env.h"
 
-/* Hold a job's directory. `holder` says who, for others' messages (NULL: keeps what stands there). RC_STATE names the other holder. */
-MUST_USE enum rc job_dir_lock(struct fs *fs, const char *job_dir, const char *holder, struct fs_file **lock,
-                              struct err *err);
+/* Hold a job's directory. `holder` says who, for others' messages (NULL: keeps what stands there).
+ * RC_STATE names the other holder. */
+MUST_USE enum rc job_dir_lock(struct fs *fs, const char *job_dir, const char *holder,
+                              struct fs_file **lock, struct err *err);
 
-/* Delete the snapshot in `dir`: _metadata first and durably, then what it names alone, then the directory.
+/* Delete the snapshot in `dir`: _metadata first and durably, then what it names alone, then the
+ * directory.
  *   locked_job_dir   a job's directory whose lock the caller holds already; NULL: none
- * RC_STATE: a running job holds the directory. RC_NOT_FOUND, RC_CORRUPT, RC_VERSION: no snapshot that can be read;
- * nothing is deleted. */
-MUST_USE enum rc discard_snapshot(const struct env *env, const char *dir, const char *locked_job_dir,
-                                  struct err *err);
+ * RC_STATE: a running job holds the directory. RC_NOT_FOUND, RC_CORRUPT, RC_VERSION: no snapshot
+ * that can be read; nothing is deleted. */
+MUST_USE enum rc discard_snapshot(const struct env *env, const char *dir,
+                                  const char *locked_job_dir, struct err *err);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* ---- words ------------------------------------------------------------------------------------------ */
+/* ---- words ---------------------------------------------------------------------------------- */
 
 const char *snapshot_status_str(enum snapshot_status s)
 {
@@ -18,14 +18,16 @@ const char *snapshot_status_str(enum snapshot_status s)
 
 const char *snapshot_kind_str(enum checkpoint_kind kind)
 {
-    static const char *const names[] = {"unknown", "checkpoint", "savepoint", "suspend", "terminate"};
+    static const char *const names[] = {"unknown", "checkpoint", "savepoint", "suspend",
+                                        "terminate"};
 
     return (size_t)kind < ARRAY_LEN(names) ? names[kind] : names[0];
 }
 
 const char *state_kind_str(enum state_kind kind)
 {
-    static const char *const names[] = {"unknown", "value", "list", "map", "reducing", "aggregating", "timer"};
+    static const char *const names[] = {"unknown",  "value",       "list", "map",
+                                        "reducing", "aggregating", "timer"};
 
     return (size_t)kind < ARRAY_LEN(names) ? names[kind] : names[0];
 }
@@ -37,7 +39,10 @@ const char *list_mode_str(enum list_mode mode)
     return (size_t)mode < ARRAY_LEN(names) ? names[mode] : names[0];
 }
 
-const char *keyed_kind_str(enum keyed_handle_kind kind) { return kind == KEYED_ROCKS ? "rocksdb" : "stream"; }
+const char *keyed_kind_str(enum keyed_handle_kind kind)
+{
+    return kind == KEYED_ROCKS ? "rocksdb" : "stream";
+}
 
 const char *file_scope_str(enum file_scope scope)
 {
@@ -70,7 +75,7 @@ void print_escaped(struct bytes b, size_t max, struct buf *out)
         buf_append_str(out, "...");
 }
 
-/* ---- one snapshot ----------------------------------------------------------------------------------- */
+/* ---- one snapshot --------------------------------------------------------------------------- */
 
 struct look {
     struct fs *fs;
@@ -117,7 +122,8 @@ static enum rc look_at_files(struct look *look, struct snapshot_view *v, struct 
                              &v->fault_count, &local) != RC_OK)
         damage(look, v, arena_strdup(look->arena, local.msg));
     else if (v->fault_count > 0)
-        damage(look, v, arena_printf(look->arena, "%zu of its files missing or damaged", v->fault_count));
+        damage(look, v,
+               arena_printf(look->arena, "%zu of its files missing or damaged", v->fault_count));
     RETURN_IF_ERR(metadata_each_file(v->meta, sum_links, &links, err));
     v->linked_bytes = links.linked_bytes;
     v->single_bytes = links.single_bytes;
@@ -125,7 +131,8 @@ static enum rc look_at_files(struct look *look, struct snapshot_view *v, struct 
 }
 
 /* A directory with a _metadata. */
-static enum rc look_at_snapshot(struct look *look, const char *dir, struct snapshot_view *v, struct err *err)
+static enum rc look_at_snapshot(struct look *look, const char *dir, struct snapshot_view *v,
+                                struct err *err)
 {
     struct err local = {0};
     enum rc rc;
@@ -166,7 +173,8 @@ static enum rc sum_file(void *ctx, const char *name, struct err *err UNUSED)
 }
 
 /* A chk-<n> or savepoint-.. without a _metadata. */
-static enum rc look_at_incomplete(struct look *look, const char *dir, struct snapshot_view *v, struct err *err)
+static enum rc look_at_incomplete(struct look *look, const char *dir, struct snapshot_view *v,
+                                  struct err *err)
 {
     struct dir_sum sum = {.fs = look->fs, .dir = dir, .view = v};
 
@@ -180,7 +188,7 @@ static enum rc look_at_incomplete(struct look *look, const char *dir, struct sna
     return fs_list(look->fs, dir, sum_file, &sum, err);
 }
 
-/* ---- a job's directory ------------------------------------------------------------------------------ */
+/* ---- a job's directory ---------------------------------------------------------------------- */
 
 static int by_id(const void *a, const void *b)
 {
@@ -200,19 +208,22 @@ static void name_job(struct job_view_dir *job)
         }
 }
 
-static enum rc look_at_job(struct look *look, const char *dir, struct job_view_dir *job, struct err *err)
+static enum rc look_at_job(struct look *look, const char *dir, struct job_view_dir *job,
+                           struct err *err)
 {
     const struct orphan_report *r = &job->orphans;
 
     *job = (struct job_view_dir){.dir = arena_strdup(look->arena, dir)};
     RETURN_IF_ERR(orphans_scan(look->fs, job->dir, &job->orphans, err));
-    job->snapshots = ARENA_ARRAY(look->arena, r->checkpoint_count + r->orphan_count, struct snapshot_view);
+    job->snapshots =
+        ARENA_ARRAY(look->arena, r->checkpoint_count + r->orphan_count, struct snapshot_view);
     for (size_t i = 0; i < r->checkpoint_count; i++)
-        RETURN_IF_ERR(look_at_snapshot(look, r->checkpoints[i].dir, &job->snapshots[job->snapshot_count++], err));
+        RETURN_IF_ERR(look_at_snapshot(look, r->checkpoints[i].dir,
+                                       &job->snapshots[job->snapshot_count++], err));
     for (size_t i = 0; i < r->orphan_count; i++) {
         if (r->orphans[i].kind == ORPHAN_INCOMPLETE)
-            RETURN_IF_ERR(look_at_incomplete(look, r->orphans[i].path, &job->snapshots[job->snapshot_count++],
-                                             err));
+            RETURN_IF_ERR(look_at_incomplete(look, r->orphans[i].path,
+                                             &job->snapshots[job->snapshot_count++], err));
         if (r->orphans[i].kind == ORPHAN_SHARED) {
             job->unreferenced_count++;
             job->unreferenced_bytes += r->orphans[i].size_bytes;
@@ -224,7 +235,7 @@ static enum rc look_at_job(struct look *look, const char *dir, struct job_view_d
     return RC_OK;
 }
 
-/* ---- a root ----------------------------------------------------------------------------------------- */
+/* ---- a root --------------------------------------------------------------------------------- */
 
 struct children {
     struct arena *arena;
@@ -260,7 +271,8 @@ static int by_string(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static enum rc look_at_any(struct look *look, const char *dir, struct snapshot_view *v, struct err *err)
+static enum rc look_at_any(struct look *look, const char *dir, struct snapshot_view *v,
+                           struct err *err)
 {
     char path[FS_PATH_MAX];
     struct err local = {0};
@@ -272,7 +284,8 @@ static enum rc look_at_any(struct look *look, const char *dir, struct snapshot_v
     return look_at_snapshot(look, dir, v, err);
 }
 
-static enum rc look_at_root(struct look *look, struct children *c, struct inspect_view *view, struct err *err)
+static enum rc look_at_root(struct look *look, struct children *c, struct inspect_view *view,
+                            struct err *err)
 {
     view->type = INSPECT_ROOT;
     view->jobs = ARENA_ARRAY(look->arena, c->job_count, struct job_view_dir);
@@ -284,13 +297,15 @@ static enum rc look_at_root(struct look *look, struct children *c, struct inspec
     for (size_t i = 0; i < c->job_count; i++)
         RETURN_IF_ERR(look_at_job(look, c->jobs[i], &view->jobs[view->job_count++], err));
     for (size_t i = 0; i < c->savepoint_count; i++)
-        RETURN_IF_ERR(look_at_any(look, c->savepoints[i], &view->snapshots[view->snapshot_count++], err));
+        RETURN_IF_ERR(
+            look_at_any(look, c->savepoints[i], &view->snapshots[view->snapshot_count++], err));
     return RC_OK;
 }
 
-/* ---- from a path ------------------------------------------------------------------------------------ */
+/* ---- from a path ---------------------------------------------------------------------------- */
 
-static enum rc look_at_one(struct look *look, const char *dir, struct inspect_view *view, struct err *err)
+static enum rc look_at_one(struct look *look, const char *dir, struct inspect_view *view,
+                           struct err *err)
 {
     view->type = INSPECT_SNAPSHOT;
     view->snapshots = ARENA_NEW(look->arena, struct snapshot_view);
@@ -300,7 +315,8 @@ static enum rc look_at_one(struct look *look, const char *dir, struct inspect_vi
     return RC_OK;
 }
 
-static enum rc look_at_dir(struct look *look, const char *dir, struct inspect_view *view, struct err *err)
+static enum rc look_at_dir(struct look *look, const char *dir, struct inspect_view *view,
+                           struct err *err)
 {
     struct children c = {.arena = look->arena, .dir = dir};
     char path[FS_PATH_MAX];
@@ -320,8 +336,10 @@ static enum rc look_at_dir(struct look *look, const char *dir, struct inspect_vi
     } else if (c.job_count + c.savepoint_count > 0) {
         GOTO_IF_ERR(look_at_root(look, &c, view, err));
     } else {
-        rc = err_set(err, RC_NOT_FOUND, "%s: neither a checkpoint, a savepoint, a job's directory nor a directory of "
-                     "those", dir);
+        rc = err_set(err, RC_NOT_FOUND,
+                     "%s: neither a checkpoint, a savepoint, a job's directory nor a directory of "
+                     "those",
+                     dir);
     }
 out:
     mem_free(c.jobs);
@@ -329,7 +347,8 @@ out:
     return rc;
 }
 
-static enum rc look_at_path(struct look *look, const char *given, struct inspect_view *view, struct err *err)
+static enum rc look_at_path(struct look *look, const char *given, struct inspect_view *view,
+                            struct err *err)
 {
     char text[FS_PATH_MAX], path[FS_PATH_MAX], dir[FS_PATH_MAX];
     struct fs_stat st;

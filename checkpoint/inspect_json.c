@@ -5,7 +5,10 @@
 #define PREVIEW_BYTES 256
 #define PREVIEW_ITEMS 1000
 
-static json_t *integer(uint64_t v) { return json_integer((json_int_t)v); }
+static json_t *integer(uint64_t v)
+{
+    return json_integer((json_int_t)v);
+}
 
 /* Text of others may hold any bytes: what is not UTF-8 is escaped. */
 static json_t *text(const char *s)
@@ -274,7 +277,8 @@ static void put_root(json_t *o, const struct inspect_view *v, bool items)
     put(o, "savepoints", savepoints);
 }
 
-void inspect_print_json(const struct inspect_view *v, const struct inspect_options *options, struct buf *out)
+void inspect_print_json(const struct inspect_view *v, const struct inspect_options *options,
+                        struct buf *out)
 {
     json_t *o = json_object();
 

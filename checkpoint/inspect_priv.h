@@ -1,4 +1,5 @@
-/* inspect_priv.h - what inspect.c collects and inspect_text.c and inspect_json.c print. For this folder only. */
+/* inspect_priv.h - what inspect.c collects and inspect_text.c and inspect_json.c print. For this
+ * folder only. */
 #ifndef VARVE_CHECKPOINT_INSPECT_PRIV_H
 #define VARVE_CHECKPOINT_INSPECT_PRIV_H
 
@@ -26,7 +27,8 @@ struct snapshot_view {
     struct checkpoint_metadata *meta; /* NULL: unreadable */
     uint64_t metadata_bytes;
     struct metadata_sizes sizes;
-    uint64_t linked_bytes, single_bytes; /* files that have another name somewhere; files that have none */
+    uint64_t linked_bytes; /* of files that have another name somewhere */
+    uint64_t single_bytes; /* of files that have none */
     size_t fault_count;
     struct recovery_fault *faults;
     uint64_t dir_bytes;      /* incomplete: what lies in it */
@@ -49,12 +51,15 @@ struct inspect_view {
     size_t snapshot_count; /* the one, or a root's savepoints */
     struct snapshot_view *snapshots;
 };
-void inspect_print_text(const struct inspect_view *v, const struct inspect_options *options, struct buf *out);
-void inspect_print_json(const struct inspect_view *v, const struct inspect_options *options, struct buf *out);
+void inspect_print_text(const struct inspect_view *v, const struct inspect_options *options,
+                        struct buf *out);
+void inspect_print_json(const struct inspect_view *v, const struct inspect_options *options,
+                        struct buf *out);
 
 /* Keys of an operator, where its handles know them. */
 uint64_t operator_entry_count(const struct operator_meta *op);
-/* Bytes outside printable ASCII as \xNN, a backslash doubled; at most `max` bytes of the input, then "...". */
+/* Bytes outside printable ASCII as \xNN, a backslash doubled; at most `max` bytes of the input,
+ * then "...". */
 void print_escaped(struct bytes b, size_t max, struct buf *out);
 
 #endif

@@ -49,11 +49,12 @@ static const char *id_text(const struct snapshot_view *v)
     return v->checkpoint_id == 0 ? "savepoint" : path_base(v->dir);
 }
 
-/* ---- inside of a snapshot --------------------------------------------------------------------------- */
+/* ---- inside of a snapshot ------------------------------------------------------------------- */
 
 static void print_states(const struct operator_meta *op, struct buf *out)
 {
-    /* All handles of an operator have the same states: the first one that has any stands for all. */
+    /* All handles of an operator have the same states: the first one that has any stands for all.
+     */
     for (size_t s = 0; s < op->subtask_count; s++)
         for (size_t k = 0; k < op->subtasks[s].keyed_count; k++) {
             const struct keyed_handle *h = &op->subtasks[s].keyed[k];
@@ -61,7 +62,8 @@ static void print_states(const struct operator_meta *op, struct buf *out)
             for (size_t i = 0; i < h->state_count; i++) {
                 const struct state_desc *d = &h->states[i];
 
-                buf_printf(out, "    state %s: %s, key %s", d->name, state_kind_str(d->kind), d->key_type);
+                buf_printf(out, "    state %s: %s, key %s", d->name, state_kind_str(d->kind),
+                           d->key_type);
                 if (strcmp(d->namespace_type, "VOID") != 0)
                     buf_printf(out, ", namespace %s", d->namespace_type);
                 if (d->user_key_type[0] != '\0')
@@ -84,7 +86,8 @@ static void print_files(const struct keyed_handle *h, struct buf *out)
     for (size_t i = 0; i < h->file_count; i++) {
         const struct state_file *f = &h->files[i];
 
-        buf_printf(out, "        %-20s %10s  %-9s %s%s\n", f->local_name[0] == '\0' ? "(stream)" : f->local_name,
+        buf_printf(out, "        %-20s %10s  %-9s %s%s\n",
+                   f->local_name[0] == '\0' ? "(stream)" : f->local_name,
                    size_text(f->size_bytes, size), file_scope_str(f->scope),
                    f->path == NULL ? "" : f->path, f->newly_written ? "  new" : "");
     }
@@ -97,8 +100,8 @@ static void print_list(const struct list_state *l, bool items, struct buf *out)
 
     for (size_t i = 0; i < l->item_count; i++)
         bytes += l->items[i].len;
-    buf_printf(out, "      list %s: %s, %zu items, %s\n", l->name, list_mode_str(l->mode), l->item_count,
-               size_text(bytes, size));
+    buf_printf(out, "      list %s: %s, %zu items, %s\n", l->name, list_mode_str(l->mode),
+               l->item_count, size_text(bytes, size));
     for (size_t i = 0; items && i < l->item_count; i++) {
         if (i == PREVIEW_ITEMS) {
             buf_printf(out, "        ... and %zu more\n", l->item_count - i);
@@ -127,8 +130,8 @@ static void print_subtask(const struct subtask_state *s, bool files, struct buf 
     for (size_t k = 0; k < s->keyed_count; k++) {
         const struct keyed_handle *h = &s->keyed[k];
 
-        buf_printf(out, "      key groups %" PRIu32 "..%" PRIu32 ": %s, %zu files", h->range.first, h->range.last,
-                   keyed_kind_str(h->kind), h->file_count);
+        buf_printf(out, "      key groups %" PRIu32 "..%" PRIu32 ": %s, %zu files", h->range.first,
+                   h->range.last, keyed_kind_str(h->kind), h->file_count);
         if (h->entry_count > 0)
             buf_printf(out, ", %" PRIu64 " keys", h->entry_count);
         buf_append_str(out, "\n");
@@ -148,8 +151,8 @@ static void print_operator(const struct operator_meta *op, bool files, struct bu
     for (size_t s = 0; s < op->subtask_count; s++)
         subtask_metadata_sizes(&op->subtasks[s], &sizes);
     buf_printf(out, "  operator %s\n", op->name);
-    buf_printf(out, "    id %s, parallelism %" PRIu32 ", max parallelism %" PRIu32 ", %s, new %s", op->id,
-               op->parallelism, op->key_group_count, size_text(sizes.full_bytes, full),
+    buf_printf(out, "    id %s, parallelism %" PRIu32 ", max parallelism %" PRIu32 ", %s, new %s",
+               op->id, op->parallelism, op->key_group_count, size_text(sizes.full_bytes, full),
                size_text(sizes.new_bytes, new));
     if (op->uid[0] != '\0')
         buf_printf(out, ", uid %s", op->uid);
@@ -164,8 +167,8 @@ static void print_operator(const struct operator_meta *op, bool files, struct bu
 static void print_faults(const struct snapshot_view *v, const char *indent, struct buf *out)
 {
     for (size_t i = 0; i < v->fault_count; i++)
-        buf_printf(out, "%s%s (%" PRIu64 " bytes, operator \"%s\" subtask %" PRIu32 "): %s\n", indent,
-                   v->faults[i].path, v->faults[i].size_bytes, v->faults[i].operator_name,
+        buf_printf(out, "%s%s (%" PRIu64 " bytes, operator \"%s\" subtask %" PRIu32 "): %s\n",
+                   indent, v->faults[i].path, v->faults[i].size_bytes, v->faults[i].operator_name,
                    v->faults[i].subtask_index, v->faults[i].reason);
 }
 
@@ -174,12 +177,15 @@ static void print_sizes(const struct snapshot_view *v, struct buf *out)
     const struct metadata_sizes *s = &v->sizes;
     char a[TEXT_MAX], b[TEXT_MAX], c[TEXT_MAX], d[TEXT_MAX], e[TEXT_MAX];
 
-    buf_printf(out, "  size %s: shared %s in %" PRIu64 " files, exclusive %s in %" PRIu64 ", inline %s in %" PRIu64
-               "; new %s\n", size_text(s->full_bytes, a), size_text(s->shared_bytes, b), s->shared_count,
+    buf_printf(out,
+               "  size %s: shared %s in %" PRIu64 " files, exclusive %s in %" PRIu64
+               ", inline %s in %" PRIu64 "; new %s\n",
+               size_text(s->full_bytes, a), size_text(s->shared_bytes, b), s->shared_count,
                size_text(s->exclusive_bytes, c), s->exclusive_count, size_text(s->inline_bytes, d),
                s->inline_count, size_text(s->new_bytes, e));
     buf_printf(out, "  _metadata %s; files that are hard links %s, that are not %s\n",
-               size_text(v->metadata_bytes, a), size_text(v->linked_bytes, b), size_text(v->single_bytes, c));
+               size_text(v->metadata_bytes, a), size_text(v->linked_bytes, b),
+               size_text(v->single_bytes, c));
 }
 
 static void print_snapshot(const struct snapshot_view *v, bool files, struct buf *out)
@@ -196,8 +202,8 @@ static void print_snapshot(const struct snapshot_view *v, bool files, struct buf
     if (m == NULL)
         return;
     print_faults(v, "    ", out);
-    buf_printf(out, "  %s %" PRIu64 " of job \"%s\" (%s)\n", snapshot_kind_str(m->kind), m->checkpoint_id,
-               m->job_name, m->job_id);
+    buf_printf(out, "  %s %" PRIu64 " of job \"%s\" (%s)\n", snapshot_kind_str(m->kind),
+               m->checkpoint_id, m->job_name, m->job_id);
     buf_printf(out, "  triggered %s, complete after %" PRId64 " ms; varve %s, RocksDB %s\n",
                time_text(m->trigger_wall_ms, when), m->completed_wall_ms - m->trigger_wall_ms,
                m->varve_version, m->rocksdb_version);
@@ -208,15 +214,17 @@ static void print_snapshot(const struct snapshot_view *v, bool files, struct buf
         buf_printf(out, "  set %s = %s\n", m->settings[i].key, m->settings[i].value);
 }
 
-/* ---- tables ----------------------------------------------------------------------------------------- */
+/* ---- tables --------------------------------------------------------------------------------- */
 
 static void print_row(const struct snapshot_view *v, struct buf *out)
 {
     const struct metadata_sizes *s = &v->sizes;
-    char when[TEXT_MAX], full[TEXT_MAX], new[TEXT_MAX], shared[TEXT_MAX], exclusive[TEXT_MAX], inlined[TEXT_MAX];
+    char when[TEXT_MAX], full[TEXT_MAX], new[TEXT_MAX], shared[TEXT_MAX], exclusive[TEXT_MAX],
+        inlined[TEXT_MAX];
 
     if (v->meta == NULL) {
-        buf_printf(out, "  %-12s %-11s %-11s %s", id_text(v), "-", snapshot_status_str(v->status), v->reason);
+        buf_printf(out, "  %-12s %-11s %-11s %s", id_text(v), "-", snapshot_status_str(v->status),
+                   v->reason);
         if (v->status == SNAPSHOT_INCOMPLETE)
             buf_printf(out, ", %s, last changed %s", size_text(v->dir_bytes, full),
                        time_text(v->changed_wall_ms, when));
@@ -226,9 +234,10 @@ static void print_row(const struct snapshot_view *v, struct buf *out)
     buf_printf(out, "  %-12s %-11s %-11s %-25s %7" PRId64 " %10s %10s %10s %10s %10s\n", id_text(v),
                snapshot_kind_str(v->meta->kind), snapshot_status_str(v->status),
                time_text(v->meta->completed_wall_ms, when),
-               v->meta->completed_wall_ms - v->meta->trigger_wall_ms, size_text(s->full_bytes, full),
-               size_text(s->new_bytes, new), size_text(s->shared_bytes, shared),
-               size_text(s->exclusive_bytes, exclusive), size_text(s->inline_bytes, inlined));
+               v->meta->completed_wall_ms - v->meta->trigger_wall_ms,
+               size_text(s->full_bytes, full), size_text(s->new_bytes, new),
+               size_text(s->shared_bytes, shared), size_text(s->exclusive_bytes, exclusive),
+               size_text(s->inline_bytes, inlined));
     if (v->status == SNAPSHOT_DAMAGED)
         buf_printf(out, "    %s\n", v->reason);
     print_faults(v, "    ", out);
@@ -236,8 +245,8 @@ static void print_row(const struct snapshot_view *v, struct buf *out)
 
 static void print_head(struct buf *out)
 {
-    buf_printf(out, "  %-12s %-11s %-11s %-25s %7s %10s %10s %10s %10s %10s\n", "SNAPSHOT", "KIND", "STATUS",
-               "COMPLETED", "MS", "FULL", "NEW", "SHARED", "EXCLUSIVE", "INLINE");
+    buf_printf(out, "  %-12s %-11s %-11s %-25s %7s %10s %10s %10s %10s %10s\n", "SNAPSHOT", "KIND",
+               "STATUS", "COMPLETED", "MS", "FULL", "NEW", "SHARED", "EXCLUSIVE", "INLINE");
 }
 
 static void print_orphans(const struct orphan_report *r, struct buf *out)
@@ -245,8 +254,9 @@ static void print_orphans(const struct orphan_report *r, struct buf *out)
     char when[TEXT_MAX], size[TEXT_MAX];
 
     for (size_t i = 0; i < r->orphan_count; i++)
-        buf_printf(out, "    %s %s, %s, last changed %s\n", orphan_kind_str(r->orphans[i].kind), r->orphans[i].path,
-                   size_text(r->orphans[i].size_bytes, size), time_text(r->orphans[i].changed_wall_ms, when));
+        buf_printf(out, "    %s %s, %s, last changed %s\n", orphan_kind_str(r->orphans[i].kind),
+                   r->orphans[i].path, size_text(r->orphans[i].size_bytes, size),
+                   time_text(r->orphans[i].changed_wall_ms, when));
 }
 
 static void print_job(const struct job_view_dir *job, bool files, struct buf *out)
@@ -283,7 +293,8 @@ static void append_plain(const struct buf *text, struct buf *out)
     }
 }
 
-void inspect_print_text(const struct inspect_view *v, const struct inspect_options *options, struct buf *out)
+void inspect_print_text(const struct inspect_view *v, const struct inspect_options *options,
+                        struct buf *out)
 {
     struct buf text = {0};
 

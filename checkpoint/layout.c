@@ -166,7 +166,10 @@ bool layout_is_plain_name(const char *name)
     return true;
 }
 
-bool layout_is_exclusive_path(const char *path) { return layout_is_plain_name(path); }
+bool layout_is_exclusive_path(const char *path)
+{
+    return layout_is_plain_name(path);
+}
 
 bool layout_parse_shared_path(const char *path, struct digest128 *digest)
 {

@@ -1,13 +1,16 @@
-/* layout.h - names only: chk-<n>/_metadata, shared/, taskowned/, savepoint-*; build and strictly parse.
+/* layout.h - names only: chk-<n>/_metadata, shared/, taskowned/, savepoint-*; build and strictly
+ * parse.
  *
  *     <dir>/<job id>/LOCK                        held by the running job
- *     <dir>/<job id>/chk-<n>/_metadata           a completed checkpoint; beside it its exclusive files s-<k>.bin
+ *     <dir>/<job id>/chk-<n>/_metadata           a completed checkpoint
+ *     <dir>/<job id>/chk-<n>/s-<k>.bin           its exclusive files
  *     <dir>/<job id>/shared/<xxh3-128 hex>.sst   files that several checkpoints may name
  *     <dir>/<job id>/taskowned/                  what the coordinator never deletes
- *     <dir>/savepoint-<first 6 of the job id>-<12 hex>/   self-contained; SSTs lie beside its _metadata
+ *     <dir>/savepoint-<6 hex>-<12 hex>/          self-contained: SSTs lie beside its _metadata
  *
- * A parser accepts exactly what its builder makes: "chk-07", "chk-7x" and "CHK-7" are strangers, and strangers are
- * never deleted. Pure, no I/O; any thread. docs/FORMAT.md has the same as a table.
+ * A parser accepts exactly what its builder makes: "chk-07", "chk-7x" and "CHK-7" are strangers,
+ * and strangers are never deleted. Pure, no I/O; any thread. docs/FORMAT.md has the same as a
+ * table.
  * After: AbstractFsCheckpointStorageAccess (flink-runtime).
  */
 #ifndef VARVE_CHECKPOINT_LAYOUT_H
@@ -51,10 +54,11 @@ MUST_USE enum rc layout_job_dir(char *out, size_t cap, const char *dir, const ch
 MUST_USE enum rc layout_checkpoint_dir(char *out, size_t cap, const char *job_dir,
                                        uint64_t checkpoint_id, struct err *err);
 
-/* One path component that a _metadata may name: 1..255 bytes, no '/', no control characters, not "." or "..",
- * not LAYOUT_METADATA. */
+/* One path component that a _metadata may name: 1..255 bytes, no '/', no control characters, not
+ * "." or "..", not LAYOUT_METADATA. */
 bool layout_is_plain_name(const char *name);
-/* What a _metadata may name, as state_file.path: "<plain name>" (exclusive) or "../shared/<32 hex>.sst" (shared). */
+/* What a _metadata may name, as state_file.path: "<plain name>" (exclusive) or "../shared/<32
+ * hex>.sst" (shared). */
 bool layout_is_exclusive_path(const char *path);
 MUST_USE bool layout_parse_shared_path(const char *path, struct digest128 *digest);
 

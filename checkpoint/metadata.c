@@ -1,4 +1,5 @@
-/* metadata.c - see metadata.h: walks, copies and the rules of the tree. The bytes are metadata_own.c's. */
+/* metadata.c - see metadata.h: walks, copies and the rules of the tree. The bytes are
+ * metadata_own.c's. */
 #include "checkpoint/metadata.h"
 
 #include "checkpoint/layout.h"
@@ -11,7 +12,7 @@
 #define TEXT_NAME_MAX 65535 /* operator names hold expressions of the query */
 #define BACKEND_ID_LEN 32
 
-/* ---- walks -------------------------------------------------------------------------------------- */
+/* ---- walks ---------------------------------------------------------------------------------- */
 
 enum rc metadata_each_file(const struct checkpoint_metadata *m, metadata_file_fn *fn, void *ctx,
                            struct err *err)
@@ -99,7 +100,7 @@ void metadata_copy(struct arena *to, const struct checkpoint_metadata *from,
     }
 }
 
-/* ---- rules -------------------------------------------------------------------------------------- */
+/* ---- rules ---------------------------------------------------------------------------------- */
 
 /* Where in the tree a rule is being looked at; for messages. */
 struct place {
@@ -249,8 +250,9 @@ static enum rc check_stream(const struct place *at, const struct keyed_handle *h
     for (size_t i = 0; i < groups; i++)
         if (h->group_offsets[i] > h->files[0].size_bytes ||
             (i > 0 && h->group_offsets[i] < h->group_offsets[i - 1]))
-            return broken(at, "offset %" PRIu64 " of key group %zu is out of order or past %" PRIu64
-                          " bytes", h->group_offsets[i], h->range.first + i, h->files[0].size_bytes);
+            return broken(
+                at, "offset %" PRIu64 " of key group %zu is out of order or past %" PRIu64 " bytes",
+                h->group_offsets[i], h->range.first + i, h->files[0].size_bytes);
     return RC_OK;
 }
 

@@ -1,8 +1,10 @@
-/* metadata_own.c - our own _metadata: a skippable header, then a zstd frame with one protobuf message.
+/* metadata_own.c - our own _metadata: a skippable header, then a zstd frame with one protobuf
+ * message.
  *
- * docs/FORMAT.md has the bytes. Order of proof: magic, the header's own check, version, lengths, digest of all that
- * follows, zstd's checksum, protobuf, then the rules of metadata_check(). Nothing is allocated by a number that was
- * not proven or limited before; protobuf's allocations come out of a budget.
+ * docs/FORMAT.md has the bytes. Order of proof: magic, the header's own check, version, lengths,
+ * digest of all that follows, zstd's checksum, protobuf, then the rules of metadata_check().
+ * Nothing is allocated by a number that was not proven or limited before; protobuf's allocations
+ * come out of a budget.
  */
 #include "checkpoint/layout.h"
 #include "checkpoint/metadata.h"
@@ -13,9 +15,9 @@
 #include <inttypes.h>
 
 #define HEADER_BYTES 64u
-#define HEADER_BYTES_MAX 4096u /* of any later version */
-#define FRAME_HEAD_BYTES 8u    /* zstd's own: magic and length */
-#define CHECK_BYTES 8u         /* the last bytes of the header in every version */
+#define HEADER_BYTES_MAX 4096u      /* of any later version */
+#define FRAME_HEAD_BYTES 8u         /* zstd's own: magic and length */
+#define CHECK_BYTES 8u              /* the last bytes of the header in every version */
 #define SKIPPABLE_MAGIC 0x184D2A56u /* nibble 6, so that the file begins with 'V' */
 #define OUR_MAGIC "VARVECKP"
 #define FORMAT_VERSION 1u
@@ -32,8 +34,8 @@ enum header_offset {
     AT_CHECK = 56,
 };
 
-/* Decoding may hold this many bytes for each byte of content: an empty nested message takes 2 bytes there and one struct
- * of at most 160 bytes and a pointer here. */
+/* Decoding may hold this many bytes for each byte of content: an empty nested message takes 2 bytes
+ * there and one struct of at most 160 bytes and a pointer here. */
 #define BUDGET_FACTOR 128u
 #define BUDGET_BASE ((size_t)1 << 20)
 
@@ -46,9 +48,10 @@ typedef Varve__Checkpoint__File pb_file;
 typedef Varve__Checkpoint__ListState pb_list;
 typedef Varve__Checkpoint__Setting pb_setting;
 
-/* ---- encode ------------------------------------------------------------------------------------- */
+/* ---- encode --------------------------------------------------------------------------------- */
 
-/* Bytes of the UTF-8 character at s; 0 when there is none (also overlong, surrogate, past U+10FFFF). */
+/* Bytes of the UTF-8 character at s; 0 when there is none (also overlong, surrogate, past
+ * U+10FFFF). */
 static size_t utf8_len(const unsigned char *s)
 {
     if (s[0] < 0x80)
@@ -72,8 +75,8 @@ static size_t utf8_len(const unsigned char *s)
     return 0;
 }
 
-/* Protobuf strings are UTF-8, and other readers refuse the whole message over one bad byte: each such byte (they can
- * only come from the text of a query) becomes U+FFFD. */
+/* Protobuf strings are UTF-8, and other readers refuse the whole message over one bad byte: each
+ * such byte (they can only come from the text of a query) becomes U+FFFD. */
 static char *text(struct arena *a, const char *s)
 {
     const unsigned char *p = (const unsigned char *)s;
@@ -270,7 +273,7 @@ void metadata_own_encode(const struct checkpoint_metadata *m, struct buf *out)
     arena_free(a);
 }
 
-/* ---- the header --------------------------------------------------------------------------------- */
+/* ---- the header ----------------------------------------------------------------------------- */
 
 struct header {
     size_t header_bytes;
@@ -284,7 +287,8 @@ bool metadata_own_recognise(struct bytes file)
            memcmp(file.data + AT_MAGIC, OUR_MAGIC, strlen(OUR_MAGIC)) == 0;
 }
 
-/* Not one that we wrote whole: cut before the magic ends, a damaged magic, Flink's, or a stranger. */
+/* Not one that we wrote whole: cut before the magic ends, a damaged magic, Flink's, or a stranger.
+ */
 static enum rc refuse_stranger(struct bytes file, const char *what, struct err *err)
 {
     uint8_t want[AT_VERSION];
@@ -300,19 +304,21 @@ static enum rc refuse_stranger(struct bytes file, const char *what, struct err *
             differs = i;
     }
     if (same == compared && compared < sizeof want)
-        return err_set(err, RC_CORRUPT, "%s: cut at byte %zu of %u (the header alone)", what, file.len,
-                       HEADER_BYTES);
+        return err_set(err, RC_CORRUPT, "%s: cut at byte %zu of %u (the header alone)", what,
+                       file.len, HEADER_BYTES);
     if (file.len >= 4 && memcmp(file.data, FLINK_MAGIC, 4) == 0)
-        return err_set(err, RC_UNSUPPORTED, "%s: written by Flink; this version reads varve's own only",
-                       what);
+        return err_set(err, RC_UNSUPPORTED,
+                       "%s: written by Flink; this version reads varve's own only", what);
     if (compared == sizeof want && same + 4 >= compared)
         return err_set(err, RC_CORRUPT, "%s: header: byte %zu is 0x%02x instead of 0x%02x", what,
                        differs, file.data[differs], want[differs]);
-    return err_set(err, RC_VERSION, "%s: not a _metadata of varve: byte %zu is 0x%02x instead of 0x%02x",
-                   what, differs, file.data[differs], want[differs]);
+    return err_set(err, RC_VERSION,
+                   "%s: not a _metadata of varve: byte %zu is 0x%02x instead of 0x%02x", what,
+                   differs, file.data[differs], want[differs]);
 }
 
-/* The parts that every version keeps: length at 4, magic, version at 16, the check in the last 8 bytes. */
+/* The parts that every version keeps: length at 4, magic, version at 16, the check in the last 8
+ * bytes. */
 static enum rc check_frame_head(struct bytes file, const char *what, size_t *header_bytes,
                                 struct err *err)
 {
@@ -321,18 +327,20 @@ static enum rc check_frame_head(struct bytes file, const char *what, size_t *hea
     if (!metadata_own_recognise(file))
         return refuse_stranger(file, what, err);
     if (file.len < HEADER_BYTES)
-        return err_set(err, RC_CORRUPT, "%s: cut at byte %zu of %u (the header alone)", what, file.len,
-                       HEADER_BYTES);
+        return err_set(err, RC_CORRUPT, "%s: cut at byte %zu of %u (the header alone)", what,
+                       file.len, HEADER_BYTES);
     total = (size_t)get_le32(file.data + 4) + FRAME_HEAD_BYTES;
     if (total < HEADER_BYTES || total > HEADER_BYTES_MAX)
-        return err_set(err, RC_CORRUPT, "%s: header: length %zu at byte 4 is not in %u..%u", what, total,
-                       HEADER_BYTES, HEADER_BYTES_MAX);
+        return err_set(err, RC_CORRUPT, "%s: header: length %zu at byte 4 is not in %u..%u", what,
+                       total, HEADER_BYTES, HEADER_BYTES_MAX);
     if (file.len < total)
-        return err_set(err, RC_CORRUPT, "%s: cut at byte %zu of %zu (the header alone)", what, file.len,
-                       total);
-    if (get_le64(file.data + total - CHECK_BYTES) != hash64(bytes_of(file.data, total - CHECK_BYTES)))
-        return err_set(err, RC_CORRUPT, "%s: header: check at byte %zu differs: damaged within bytes 0..%zu",
-                       what, total - CHECK_BYTES, total - 1);
+        return err_set(err, RC_CORRUPT, "%s: cut at byte %zu of %zu (the header alone)", what,
+                       file.len, total);
+    if (get_le64(file.data + total - CHECK_BYTES) !=
+        hash64(bytes_of(file.data, total - CHECK_BYTES)))
+        return err_set(err, RC_CORRUPT,
+                       "%s: header: check at byte %zu differs: damaged within bytes 0..%zu", what,
+                       total - CHECK_BYTES, total - 1);
     *header_bytes = total;
     return RC_OK;
 }
@@ -344,22 +352,25 @@ static enum rc read_header(struct bytes file, const char *what, struct header *h
     RETURN_IF_ERR(check_frame_head(file, what, &h->header_bytes, err));
     version = get_le32(file.data + AT_VERSION);
     if (version != FORMAT_VERSION)
-        return err_set(err, RC_VERSION, "%s: format version %" PRIu32 ", this program reads %u", what,
-                       version, FORMAT_VERSION);
+        return err_set(err, RC_VERSION, "%s: format version %" PRIu32 ", this program reads %u",
+                       what, version, FORMAT_VERSION);
     if (h->header_bytes != HEADER_BYTES || get_le32(file.data + AT_RESERVED) != 0)
-        return err_set(err, RC_CORRUPT, "%s: header: not as format version 1 has it (length %zu, reserved "
-                       "0x%08" PRIx32 " at byte 20)", what, h->header_bytes,
-                       get_le32(file.data + AT_RESERVED));
+        return err_set(err, RC_CORRUPT,
+                       "%s: header: not as format version 1 has it (length %zu, reserved "
+                       "0x%08" PRIx32 " at byte 20)",
+                       what, h->header_bytes, get_le32(file.data + AT_RESERVED));
     h->frame_bytes = get_le64(file.data + AT_FRAME_BYTES);
     h->plain_bytes = get_le64(file.data + AT_PLAIN_BYTES);
     memcpy(h->digest.b, file.data + AT_DIGEST, sizeof h->digest.b);
     if (h->frame_bytes > METADATA_BYTES_MAX || h->plain_bytes > METADATA_BYTES_MAX)
-        return err_set(err, RC_LIMIT, "%s: header: %" PRIu64 " bytes that hold %" PRIu64
-                       ", the limit is %u", what, h->frame_bytes, h->plain_bytes, METADATA_BYTES_MAX);
+        return err_set(err, RC_LIMIT,
+                       "%s: header: %" PRIu64 " bytes that hold %" PRIu64 ", the limit is %u", what,
+                       h->frame_bytes, h->plain_bytes, METADATA_BYTES_MAX);
     return RC_OK;
 }
 
-static enum rc check_body(struct bytes file, const struct header *h, const char *what, struct err *err)
+static enum rc check_body(struct bytes file, const struct header *h, const char *what,
+                          struct err *err)
 {
     uint64_t total = h->header_bytes + h->frame_bytes;
     char stored[DIGEST_HEX_LEN + 1], computed[DIGEST_HEX_LEN + 1];
@@ -368,18 +379,19 @@ static enum rc check_body(struct bytes file, const struct header *h, const char 
     if (file.len < total)
         return err_set(err, RC_CORRUPT, "%s: cut at byte %zu of %" PRIu64, what, file.len, total);
     if (file.len > total)
-        return err_set(err, RC_CORRUPT, "%s: %" PRIu64 " bytes follow its end at byte %" PRIu64, what,
-                       file.len - total, total);
+        return err_set(err, RC_CORRUPT, "%s: %" PRIu64 " bytes follow its end at byte %" PRIu64,
+                       what, file.len - total, total);
     digest = digest_of(bytes_of(file.data + h->header_bytes, (size_t)h->frame_bytes));
     if (digest_eq(digest, h->digest))
         return RC_OK;
     digest_hex(h->digest, stored);
     digest_hex(digest, computed);
-    return err_set(err, RC_CORRUPT, "%s: digest differs: bytes %zu..%" PRIu64 " give %s, the header says %s",
-                   what, h->header_bytes, total - 1, computed, stored);
+    return err_set(err, RC_CORRUPT,
+                   "%s: digest differs: bytes %zu..%" PRIu64 " give %s, the header says %s", what,
+                   h->header_bytes, total - 1, computed, stored);
 }
 
-/* ---- decode ------------------------------------------------------------------------------------- */
+/* ---- decode --------------------------------------------------------------------------------- */
 
 /* protobuf-c's allocations: out of an arena, as long as the budget lasts. */
 struct budget {
@@ -408,7 +420,10 @@ struct decoder {
     struct err *err;
 };
 
-static const char *get_text(struct decoder *d, const char *s) { return arena_strdup(d->arena, s); }
+static const char *get_text(struct decoder *d, const char *s)
+{
+    return arena_strdup(d->arena, s);
+}
 
 static struct bytes get_binary(struct decoder *d, ProtobufCBinaryData b)
 {
@@ -421,8 +436,8 @@ static enum rc get_id(struct decoder *d, const char *kind, const char *s, char *
     size_t len = strlen(s);
 
     if (len != digits)
-        return err_set(d->err, RC_CORRUPT, "%s: %s \"%.64s\" is not %zu hex digits", d->what, kind, s,
-                       digits);
+        return err_set(d->err, RC_CORRUPT, "%s: %s \"%.64s\" is not %zu hex digits", d->what, kind,
+                       s, digits);
     memcpy(out, s, len + 1);
     return RC_OK;
 }
@@ -435,15 +450,17 @@ static enum rc get_file(struct decoder *d, const pb_file *in, struct state_file 
     out->size_bytes = in->size;
     out->newly_written = in->newly_written != 0;
     if (in->digest.len != sizeof out->digest.b)
-        return err_set(d->err, RC_CORRUPT, "%s: file \"%.255s\": digest of %zu bytes instead of %zu",
-                       d->what, in->path, in->digest.len, sizeof out->digest.b);
+        return err_set(d->err, RC_CORRUPT,
+                       "%s: file \"%.255s\": digest of %zu bytes instead of %zu", d->what, in->path,
+                       in->digest.len, sizeof out->digest.b);
     memcpy(out->digest.b, in->digest.data, sizeof out->digest.b);
     if (in->scope == VARVE__CHECKPOINT__FILE_SCOPE__INLINE)
         out->inline_bytes = get_binary(d, in->content);
     if ((in->scope == VARVE__CHECKPOINT__FILE_SCOPE__INLINE) ? in->path[0] != '\0'
                                                              : in->content.len != 0)
-        return err_set(d->err, RC_CORRUPT, "%s: file \"%.255s\": has content here or a path, never both",
-                       d->what, in->path);
+        return err_set(d->err, RC_CORRUPT,
+                       "%s: file \"%.255s\": has content here or a path, never both", d->what,
+                       in->path);
     return RC_OK;
 }
 
@@ -525,7 +542,8 @@ static enum rc get_operator(struct decoder *d, const pb_operator *in, struct ope
     return RC_OK;
 }
 
-static enum rc get_metadata(struct decoder *d, const pb_metadata *in, struct checkpoint_metadata *out)
+static enum rc get_metadata(struct decoder *d, const pb_metadata *in,
+                            struct checkpoint_metadata *out)
 {
     *out = (struct checkpoint_metadata){
         .checkpoint_id = in->checkpoint_id,
@@ -551,7 +569,8 @@ static enum rc get_metadata(struct decoder *d, const pb_metadata *in, struct che
 }
 
 /* The protobuf message in `plain` as a tree of ours. */
-static enum rc decode_message(struct bytes plain, struct decoder *d, struct checkpoint_metadata *out)
+static enum rc decode_message(struct bytes plain, struct decoder *d,
+                              struct checkpoint_metadata *out)
 {
     struct budget budget = {.arena = arena_new(0), .left = BUDGET_BASE + BUDGET_FACTOR * plain.len};
     ProtobufCAllocator allocator = {budget_alloc, budget_free, &budget};
@@ -561,11 +580,14 @@ static enum rc decode_message(struct bytes plain, struct decoder *d, struct chec
     if (pb != NULL)
         rc = get_metadata(d, pb, out);
     else if (budget.exceeded)
-        rc = err_set(d->err, RC_LIMIT, "%s: content of %zu bytes: its message needs more than %zu bytes "
-                     "of memory", d->what, plain.len, BUDGET_BASE + BUDGET_FACTOR * plain.len);
+        rc = err_set(d->err, RC_LIMIT,
+                     "%s: content of %zu bytes: its message needs more than %zu bytes "
+                     "of memory",
+                     d->what, plain.len, BUDGET_BASE + BUDGET_FACTOR * plain.len);
     else
-        rc = err_set(d->err, RC_CORRUPT, "%s: content of %zu bytes is not the message of metadata.proto",
-                     d->what, plain.len);
+        rc = err_set(d->err, RC_CORRUPT,
+                     "%s: content of %zu bytes is not the message of metadata.proto", d->what,
+                     plain.len);
     arena_free(budget.arena);
     return rc;
 }
@@ -584,8 +606,8 @@ enum rc metadata_own_decode(struct bytes file, struct arena *arena, const char *
     GOTO_IF_ERR(zframe_decompress(bytes_of(file.data + h.header_bytes, (size_t)h.frame_bytes),
                                   (size_t)h.plain_bytes, &plain, what, err));
     if (plain.len != h.plain_bytes)
-        GOTO_IF_ERR(err_set(err, RC_CORRUPT, "%s: content of %zu bytes, the header says %" PRIu64, what,
-                            plain.len, h.plain_bytes));
+        GOTO_IF_ERR(err_set(err, RC_CORRUPT, "%s: content of %zu bytes, the header says %" PRIu64,
+                            what, plain.len, h.plain_bytes));
     GOTO_IF_ERR(decode_message(buf_bytes(&plain), &decoder, out));
     GOTO_IF_ERR(metadata_check(out, what, err));
 out:

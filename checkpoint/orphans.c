@@ -119,7 +119,8 @@ static enum rc sum_file(void *ctx, const char *name, struct err *err UNUSED)
     return RC_OK;
 }
 
-/* A chk-<n>: with _metadata it is a checkpoint, readable or not; without, all of it is an orphan. */
+/* A chk-<n>: with _metadata it is a checkpoint, readable or not; without, all of it is an orphan.
+ */
 static enum rc look_at(struct scan *s, struct orphan_checkpoint *c, bool *complete, struct err *err)
 {
     struct dir_sum sum = {.fs = s->fs, .dir = c->dir, .arena = s->r->arena, .scan = s};
@@ -145,7 +146,10 @@ static enum rc look_at(struct scan *s, struct orphan_checkpoint *c, bool *comple
     return RC_OK;
 }
 
-static int by_digest(const void *a, const void *b) { return memcmp(a, b, sizeof(struct digest128)); }
+static int by_digest(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct digest128));
+}
 
 static enum rc look_at_shared(void *ctx, const char *name, struct err *err UNUSED)
 {
@@ -220,7 +224,8 @@ enum rc orphans_scan(struct fs *fs, const char *job_dir, struct orphan_report *o
         out->orphan_count = s.orphan_count;
     }
     if (s.checkpoint_count > 0) {
-        out->checkpoints = arena_copy(out->arena, s.checkpoints, s.checkpoint_count * sizeof *s.checkpoints);
+        out->checkpoints =
+            arena_copy(out->arena, s.checkpoints, s.checkpoint_count * sizeof *s.checkpoints);
         out->checkpoint_count = s.checkpoint_count;
     }
 out:

@@ -1,8 +1,8 @@
 /* orphans.h - what lies in a job's directory although no readable _metadata names it.
  *
- * Three sorts: a chk-<n> without _metadata, a shared file that nobody names, a temporary file. Only names that layout.h makes
- * are ever listed: strangers are nobody's to delete. taskowned/ is left alone.
- * Deletion needs the directory's lock and every _metadata in it readable.
+ * Three sorts: a chk-<n> without _metadata, a shared file that nobody names, a temporary file. Only
+ * names that layout.h makes are ever listed: strangers are nobody's to delete. taskowned/ is left
+ * alone. Deletion needs the directory's lock and every _metadata in it readable.
  */
 #ifndef VARVE_CHECKPOINT_ORPHANS_H
 #define VARVE_CHECKPOINT_ORPHANS_H
@@ -43,12 +43,14 @@ struct orphan_report {
     size_t shared_file_count; /* content-named files in shared/ */
     uint64_t shared_bytes;
 };
-MUST_USE enum rc orphans_scan(struct fs *fs, const char *job_dir, struct orphan_report *out, struct err *err);
+MUST_USE enum rc orphans_scan(struct fs *fs, const char *job_dir, struct orphan_report *out,
+                              struct err *err);
 void orphan_report_release(struct orphan_report *r);
 
-/* Delete what the report lists and was last changed at least min_age_ms ago (0: whatever its age, also with a clock that was set
- * back). The caller holds the job directory's lock and made the report under it. RC_STATE when a _metadata is unreadable. */
-MUST_USE enum rc orphans_delete(const struct env *env, const struct orphan_report *r, int64_t min_age_ms,
-                                size_t *deleted, struct err *err);
+/* Delete what the report lists and was last changed at least min_age_ms ago (0: whatever its age,
+ * also with a clock that was set back). The caller holds the job directory's lock and made the
+ * report under it. RC_STATE when a _metadata is unreadable. */
+MUST_USE enum rc orphans_delete(const struct env *env, const struct orphan_report *r,
+                                int64_t min_age_ms, size_t *deleted, struct err *err);
 
 #endif

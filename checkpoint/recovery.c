@@ -13,7 +13,7 @@ void recovered_release(struct recovered *r)
     *r = (struct recovered){0};
 }
 
-/* ---- one snapshot ----------------------------------------------------------------------------------- */
+/* ---- one snapshot --------------------------------------------------------------------------- */
 
 struct resolve {
     struct arena *arena;
@@ -49,15 +49,15 @@ enum rc recovery_read_metadata(struct fs *fs, const char *dir, struct arena *are
     GOTO_IF_ERR(fs_read_all(fs, path, METADATA_BYTES_MAX, &file, err));
     *metadata_bytes = file.len;
     GOTO_IF_ERR(metadata_own_decode(buf_bytes(&file), arena, arena_strdup(arena, path), out, err));
-    resolve.shared_dir = arena_printf(arena, "%s/%s", strcmp(job_dir, "/") == 0 ? "" : job_dir,
-                                      LAYOUT_SHARED);
+    resolve.shared_dir =
+        arena_printf(arena, "%s/%s", strcmp(job_dir, "/") == 0 ? "" : job_dir, LAYOUT_SHARED);
     GOTO_IF_ERR(metadata_each_file(out, resolve_file, &resolve, err));
 out:
     buf_release(&file);
     return rc;
 }
 
-/* ---- its files -------------------------------------------------------------------------------------- */
+/* ---- its files ------------------------------------------------------------------------------ */
 
 struct file_check {
     struct fs *fs;
@@ -101,12 +101,14 @@ static enum rc check_digest(struct file_check *c, const struct operator_meta *op
         return RC_OK;
     digest_hex(file->digest, want);
     digest_hex(found, is);
-    add_fault(c, op, subtask, file, arena_printf(c->arena, "digest differs: %s instead of %s", is, want));
+    add_fault(c, op, subtask, file,
+              arena_printf(c->arena, "digest differs: %s instead of %s", is, want));
     return RC_OK;
 }
 
-static enum rc check_file(void *ctx, const struct operator_meta *op, const struct subtask_state *subtask,
-                          struct state_file *file, struct err *err)
+static enum rc check_file(void *ctx, const struct operator_meta *op,
+                          const struct subtask_state *subtask, struct state_file *file,
+                          struct err *err)
 {
     struct file_check *c = ctx;
     struct err local = {0};
@@ -134,8 +136,8 @@ static enum rc check_file(void *ctx, const struct operator_meta *op, const struc
 }
 
 enum rc recovery_check_files(struct fs *fs, const struct checkpoint_metadata *m, bool digests,
-                             struct arena *arena, struct recovery_fault **faults, size_t *fault_count,
-                             struct err *err)
+                             struct arena *arena, struct recovery_fault **faults,
+                             size_t *fault_count, struct err *err)
 {
     struct file_check c = {.fs = fs, .digests = digests, .arena = arena};
     enum rc rc = metadata_each_file(m, check_file, &c, err);
@@ -163,8 +165,8 @@ static enum rc report_faults(const struct recovered *r, struct err *err)
             buf_printf(&text, "\n  ... and %zu more", r->fault_count - i);
             break;
         }
-        buf_printf(&text, "\n  %s (%" PRIu64 " bytes, operator \"%s\" subtask %" PRIu32 "): %s", f->path,
-                   f->size_bytes, f->operator_name, f->subtask_index, f->reason);
+        buf_printf(&text, "\n  %s (%" PRIu64 " bytes, operator \"%s\" subtask %" PRIu32 "): %s",
+                   f->path, f->size_bytes, f->operator_name, f->subtask_index, f->reason);
     }
     rc = err_set(err, all_missing ? RC_NOT_FOUND : RC_CORRUPT, "%s", buf_cstr(&text));
     buf_release(&text);
@@ -181,7 +183,8 @@ static enum rc try_snapshot(struct fs *fs, const char *dir, bool digests, struct
     r->fault_count = 0;
     r->meta = ARENA_NEW(r->arena, struct checkpoint_metadata);
     GOTO_IF_ERR(recovery_read_metadata(fs, dir, r->arena, r->meta, &r->metadata_bytes, err));
-    GOTO_IF_ERR(recovery_check_files(fs, r->meta, digests, r->arena, &r->faults, &r->fault_count, err));
+    GOTO_IF_ERR(
+        recovery_check_files(fs, r->meta, digests, r->arena, &r->faults, &r->fault_count, err));
     if (r->fault_count > 0) {
         rc = report_faults(r, err);
         rc = err_wrap(err, rc, "%s", dir);
@@ -192,7 +195,7 @@ out:
     return rc;
 }
 
-/* ---- ids seen (C9) ---------------------------------------------------------------------------------- */
+/* ---- ids seen (C9) -------------------------------------------------------------------------- */
 
 static enum rc note_id(void *ctx, const char *name, struct err *err UNUSED)
 {
@@ -226,7 +229,7 @@ static enum rc fill_newest_id(struct fs *fs, struct recovered *r, struct err *er
     return RC_OK;
 }
 
-/* ---- several ---------------------------------------------------------------------------------------- */
+/* ---- several -------------------------------------------------------------------------------- */
 
 struct candidate {
     const char *dir;
@@ -259,7 +262,8 @@ static void add_candidate(struct candidates *c, const char *name, uint64_t id)
         c->cap = c->cap == 0 ? 16 : c->cap * 2;
         c->items = mem_realloc(c->items, c->cap * sizeof *c->items);
     }
-    c->items[c->count++] = (struct candidate){.dir = dir, .group = id == 0 ? dir : c->dir, .id = id};
+    c->items[c->count++] =
+        (struct candidate){.dir = dir, .group = id == 0 ? dir : c->dir, .id = id};
 }
 
 static enum rc list_one(void *ctx, const char *name, struct err *err UNUSED)
@@ -282,7 +286,8 @@ static enum rc list_one(void *ctx, const char *name, struct err *err UNUSED)
     return RC_OK;
 }
 
-/* Fills what ordering needs. A checkpoint without _metadata was never completed and is no candidate (B02). */
+/* Fills what ordering needs. A checkpoint without _metadata was never completed and is no candidate
+ * (B02). */
 static enum rc look_at(struct candidates *c, struct candidate *k, struct err *err)
 {
     struct checkpoint_metadata meta;
@@ -326,7 +331,8 @@ static void date_groups(struct candidates *c)
 
             if (strcmp(other->group, k->group) != 0 || !other->has_metadata || (readable && !reads))
                 continue;
-            if ((reads && !readable) || (reads ? other->id > newest_id : other->wall_ms > k->group_ms)) {
+            if ((reads && !readable) ||
+                (reads ? other->id > newest_id : other->wall_ms > k->group_ms)) {
                 k->group_ms = other->wall_ms;
                 newest_id = other->id;
             }
@@ -335,7 +341,8 @@ static void date_groups(struct candidates *c)
     }
 }
 
-/* Newest first. Jobs by time; within a job ids decide: a clock may have been set back, and an unreadable one has no time. */
+/* Newest first. Jobs by time; within a job ids decide: a clock may have been set back, and an
+ * unreadable one has no time. */
 static int newest_first(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
@@ -368,8 +375,8 @@ static enum rc collect(struct candidates *c, const char *dir, struct err *err)
 static void add_skip(struct recovered *r, size_t room, const char *path, const char *reason)
 {
     ASSERT(r->skip_count < room);
-    r->skips[r->skip_count++] = (struct recovery_skip){arena_strdup(r->arena, path),
-                                                       arena_strdup(r->arena, reason)};
+    r->skips[r->skip_count++] =
+        (struct recovery_skip){arena_strdup(r->arena, path), arena_strdup(r->arena, reason)};
 }
 
 /* "none of the 3 snapshots in .. can be restored: a: why; b: why" */
@@ -415,24 +422,29 @@ static enum rc choose(struct candidates *c, const char *dir, struct recovered *r
         add_skip(r, c->count, k->dir, k->reason != NULL ? k->reason : local.msg);
     }
     if (offered == 0)
-        return err_set(err, RC_NOT_FOUND, "%s: holds no completed checkpoint or savepoint%s%s%s", dir,
-                       c->options->job_name == NULL ? "" : " of job \"",
+        return err_set(err, RC_NOT_FOUND, "%s: holds no completed checkpoint or savepoint%s%s%s",
+                       dir, c->options->job_name == NULL ? "" : " of job \"",
                        c->options->job_name == NULL ? "" : c->options->job_name,
                        c->options->job_name == NULL ? "" : "\"");
     return none_left(r, dir, err);
 }
 
-static enum rc open_several(const struct env *env, const char *dir, const struct recovery_options *options,
-                            struct recovered *r, struct err *err)
+static enum rc open_several(const struct env *env, const char *dir,
+                            const struct recovery_options *options, struct recovered *r,
+                            struct err *err)
 {
-    struct candidates c = {
-        .fs = env->fs, .arena = r->arena, .options = options, .savepoints = !options->checkpoints_only};
+    struct candidates c = {.fs = env->fs,
+                           .arena = r->arena,
+                           .options = options,
+                           .savepoints = !options->checkpoints_only};
     enum rc rc;
 
     GOTO_IF_ERR(collect(&c, dir, err));
     if (c.job_count == 0 && c.count == 0)
-        GOTO_IF_ERR(err_set(err, RC_NOT_FOUND, "%s: neither a checkpoint, a savepoint, a job's directory nor "
-                            "a directory of those", dir));
+        GOTO_IF_ERR(err_set(err, RC_NOT_FOUND,
+                            "%s: neither a checkpoint, a savepoint, a job's directory nor "
+                            "a directory of those",
+                            dir));
     date_groups(&c);
     if (c.count > 1)
         qsort(c.items, c.count, sizeof *c.items, newest_first);
@@ -443,11 +455,12 @@ out:
     return rc;
 }
 
-/* ---- from a path ------------------------------------------------------------------------------------ */
+/* ---- from a path ---------------------------------------------------------------------------- */
 
 /* `path` is a directory: a snapshot, an incomplete one, or several. */
-static enum rc open_dir(const struct env *env, const char *path, const struct recovery_options *options,
-                        struct recovered *r, struct err *err)
+static enum rc open_dir(const struct env *env, const char *path,
+                        const struct recovery_options *options, struct recovered *r,
+                        struct err *err)
 {
     char metadata[FS_PATH_MAX];
     struct err local = {0};
@@ -462,14 +475,17 @@ static enum rc open_dir(const struct env *env, const char *path, const struct re
     if (rc != RC_NOT_FOUND)
         return err_set(err, rc, "%s", local.msg);
     if (layout_parse_checkpoint(path_base(path), &id))
-        return err_set(err, RC_NOT_FOUND, "%s: has no _metadata: this checkpoint was never completed", path);
+        return err_set(err, RC_NOT_FOUND,
+                       "%s: has no _metadata: this checkpoint was never completed", path);
     if (layout_is_savepoint(path_base(path)))
-        return err_set(err, RC_NOT_FOUND, "%s: has no _metadata: this savepoint was never completed", path);
+        return err_set(err, RC_NOT_FOUND,
+                       "%s: has no _metadata: this savepoint was never completed", path);
     return open_several(env, path, options, r, err);
 }
 
-static enum rc open_path(const struct env *env, const char *uri, const struct recovery_options *options,
-                         struct recovered *r, struct err *err)
+static enum rc open_path(const struct env *env, const char *uri,
+                         const struct recovery_options *options, struct recovered *r,
+                         struct err *err)
 {
     char given[FS_PATH_MAX], path[FS_PATH_MAX], dir[FS_PATH_MAX];
     struct fs_stat st;
@@ -485,8 +501,9 @@ static enum rc open_path(const struct env *env, const char *uri, const struct re
     return try_snapshot(env->fs, dir, options->digests, r, err);
 }
 
-enum rc recovery_open(const struct env *env, const char *uri, const struct recovery_options *options,
-                      struct recovered *out, struct err *err)
+enum rc recovery_open(const struct env *env, const char *uri,
+                      const struct recovery_options *options, struct recovered *out,
+                      struct err *err)
 {
     enum rc rc;
 
@@ -500,7 +517,8 @@ out:
 enum rc recovery_newest_of_job(const struct env *env, const char *root, const char *job_name,
                                struct recovered *out, struct err *err)
 {
-    struct recovery_options options = {.digests = true, .job_name = job_name, .checkpoints_only = true};
+    struct recovery_options options = {
+        .digests = true, .job_name = job_name, .checkpoints_only = true};
     char dir[FS_PATH_MAX];
     enum rc rc;
 

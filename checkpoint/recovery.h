@@ -1,11 +1,14 @@
-/* recovery.h - from a path to a snapshot that can be restored: newest in a directory, or by metadata path.
+/* recovery.h - from a path to a snapshot that can be restored: newest in a directory, or by
+ * metadata path.
  *
- * Everything is checked before anything starts: _metadata (C13), that each named file is there with its size, on request its
- * digest; all faults are listed, not the first. Nothing is written, locked or deleted. A given chk-<n>, savepoint or _metadata is
- * that one or an error; a directory of several gives the newest that verifies, and the list of those passed over with reasons.
+ * Everything is checked before anything starts: _metadata (C13), that each named file is there with
+ * its size, on request its digest; all faults are listed, not the first. Nothing is written, locked
+ * or deleted. A given chk-<n>, savepoint or _metadata is that one or an error; a directory of
+ * several gives the newest that verifies, and the list of those passed over with reasons.
  *
- * Codes: RC_NOT_FOUND, RC_CORRUPT, RC_VERSION, RC_INVALID and RC_UNSUPPORTED are final; RC_IO may pass (a retry is sensible).
- * With a directory, RC_IO ends the search: a checkpoint that cannot be read at this moment is not passed over.
+ * Codes: RC_NOT_FOUND, RC_CORRUPT, RC_VERSION, RC_INVALID and RC_UNSUPPORTED are final; RC_IO may
+ * pass (a retry is sensible). With a directory, RC_IO ends the search: a checkpoint that cannot be
+ * read at this moment is not passed over.
  * Thread: any.
  */
 #ifndef VARVE_CHECKPOINT_RECOVERY_H
@@ -39,30 +42,36 @@ struct recovered {
 void recovered_release(struct recovered *r);
 
 struct recovery_options {
-    bool digests;         /* read every file and compare; a directory of several always does */
-    const char *job_name; /* a root: only checkpoints of this job; NULL: any */
+    bool digests;          /* read every file and compare; a directory of several always does */
+    const char *job_name;  /* a root: only checkpoints of this job; NULL: any */
     bool checkpoints_only; /* a root: leave savepoints out */
 };
 
-/* `uri`: a _metadata file, a directory with one (chk-<n>, savepoint), a job's directory, or a root of several jobs or savepoints;
- * a path or a file: URI. */
+/* `uri`: a _metadata file, a directory with one (chk-<n>, savepoint), a job's directory, or a root
+ * of several jobs or savepoints; a path or a file: URI. */
 MUST_USE enum rc recovery_open(const struct env *env, const char *uri,
                                const struct recovery_options *options, struct recovered *out,
                                struct err *err);
-/* --resume: newest checkpoint of the job named so over all job directories below `root`. RC_NOT_FOUND: there is none (or no
- * such directory): start fresh. RC_CORRUPT: there are some, none verifies. */
-MUST_USE enum rc recovery_newest_of_job(const struct env *env, const char *root, const char *job_name,
-                                        struct recovered *out, struct err *err);
+/* --resume: newest checkpoint of the job named so over all job directories below `root`.
+ * RC_NOT_FOUND: there is none (or no such directory): start fresh. RC_CORRUPT: there are some, none
+ * verifies. */
+MUST_USE enum rc recovery_newest_of_job(const struct env *env, const char *root,
+                                        const char *job_name, struct recovered *out,
+                                        struct err *err);
 /* Highest <n> of chk-<n> in a job's directory, complete or not; 0: none, or no such directory. */
-MUST_USE enum rc recovery_newest_id(struct fs *fs, const char *job_dir, uint64_t *id, struct err *err);
+MUST_USE enum rc recovery_newest_id(struct fs *fs, const char *job_dir, uint64_t *id,
+                                    struct err *err);
 
-/* Read and check `<dir>/_metadata` alone; resolved_path set, files not looked at. For inspect, orphans and dispose. */
+/* Read and check `<dir>/_metadata` alone; resolved_path set, files not looked at. For inspect,
+ * orphans and dispose. */
 MUST_USE enum rc recovery_read_metadata(struct fs *fs, const char *dir, struct arena *arena,
                                         struct checkpoint_metadata *out, uint64_t *metadata_bytes,
                                         struct err *err);
-/* Look at every file of a tree: all faults in *faults (in `arena`). RC_OK also when there are some. */
-MUST_USE enum rc recovery_check_files(struct fs *fs, const struct checkpoint_metadata *m, bool digests,
-                                      struct arena *arena, struct recovery_fault **faults,
-                                      size_t *fault_count, struct err *err);
+/* Look at every file of a tree: all faults in *faults (in `arena`). RC_OK also when there are some.
+ */
+MUST_USE enum rc recovery_check_files(struct fs *fs, const struct checkpoint_metadata *m,
+                                      bool digests, struct arena *arena,
+                                      struct recovery_fault **faults, size_t *fault_count,
+                                      struct err *err);
 
 #endif

@@ -11,8 +11,8 @@
 #define NAME_TRIES 10
 
 /* A new directory of a free name, durable; `dir` has its path. */
-static enum rc make_dir(struct storage *s, uint64_t checkpoint_id, const char *parent, char *dir, size_t cap,
-                        struct err *err)
+static enum rc make_dir(struct storage *s, uint64_t checkpoint_id, const char *parent, char *dir,
+                        size_t cap, struct err *err)
 {
     struct err local = {0};
     enum rc rc = RC_EXISTS;
@@ -26,12 +26,14 @@ static enum rc make_dir(struct storage *s, uint64_t checkpoint_id, const char *p
         rc = fs_mkdir(s->env.fs, dir, &local);
     }
     if (rc == RC_EXISTS)
-        return err_set(err, rc, "no free name in %s after %d tries: %s", parent, NAME_TRIES, local.msg);
+        return err_set(err, rc, "no free name in %s after %d tries: %s", parent, NAME_TRIES,
+                       local.msg);
     if (rc == RC_OK)
         rc = fs_sync_dir(s->env.fs, parent, &local);
     if (rc == RC_OK)
         return RC_OK;
-    storage_remove_empty(s, dir, checkpoint_id); /* also after mkdir: its failure may be a lost answer */
+    storage_remove_empty(s, dir,
+                         checkpoint_id); /* also after mkdir: its failure may be a lost answer */
     return err_set(err, rc, "%s", local.msg);
 }
 

@@ -82,7 +82,8 @@ enum rc snapshot_dir_remove(const struct env *env, const char *dir, struct err *
         GOTO_IF_ERR(err_set(err, rc, "%s", local.msg));
     GOTO_IF_ERR(remove_own(env->fs, dir, &l, err));
     if (l.stranger != NULL)
-        log_line(env->log, LOG_WARN, "directory is not empty and stays dir=%s holds=%s", dir, l.stranger);
+        log_line(env->log, LOG_WARN, "directory is not empty and stays dir=%s holds=%s", dir,
+                 l.stranger);
     else
         GOTO_IF_ERR(fs_rmdir(env->fs, dir, err));
 out:

@@ -1,4 +1,5 @@
-/* storage.c - see storage.h: the job's directory, its lock, restored snapshots, discard and deletion. Attempts: attempt.c. */
+/* storage.c - see storage.h: the job's directory, its lock, restored snapshots, discard and
+ * deletion. Attempts: attempt.c. */
 #include "checkpoint/storage.h"
 
 #include "base/arena.h"
@@ -32,7 +33,7 @@ out:
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "publish %s", dir);
 }
 
-/* ---- open ------------------------------------------------------------------------------------------- */
+/* ---- open ----------------------------------------------------------------------------------- */
 
 /* Names made here are durable before anything in them is (C2). */
 static enum rc make_dirs(struct storage *s, const char *dir, struct err *err)
@@ -46,7 +47,8 @@ static enum rc make_dirs(struct storage *s, const char *dir, struct err *err)
     return fs_sync_dir(fs, dir, err);
 }
 
-static enum rc open_storage_dir(struct storage *s, const char *dir, const char *holder, struct err *err)
+static enum rc open_storage_dir(struct storage *s, const char *dir, const char *holder,
+                                struct err *err)
 {
     char path[FS_PATH_MAX];
 
@@ -93,20 +95,23 @@ static enum rc pin_file(void *ctx, const char *name, struct err *err UNUSED)
         fs_stat(s->env.fs, path, &st, NULL) != RC_OK)
         return RC_OK;
     /* With another length than a readable _metadata says it is that one's, and already held. */
-    known = shared_registry_restore(s->registry, r->checkpoint_id, name, st.size_bytes, digest, false,
-                                    NULL);
+    known = shared_registry_restore(s->registry, r->checkpoint_id, name, st.size_bytes, digest,
+                                    false, NULL);
     return RC_OK;
 }
 
-/* What earlier runs completed here keeps its files; an unreadable _metadata may name any of them. */
-static enum rc register_checkpoint(struct storage *s, const struct orphan_checkpoint *c, struct err *err)
+/* What earlier runs completed here keeps its files; an unreadable _metadata may name any of them.
+ */
+static enum rc register_checkpoint(struct storage *s, const struct orphan_checkpoint *c,
+                                   struct err *err)
 {
     struct registration r = {s, c->checkpoint_id};
 
     if (c->meta != NULL)
         return metadata_each_file(c->meta, register_file, &r, err);
-    log_line(s->env.log, LOG_WARN, "checkpoint cannot be read: no shared file is deleted dir=%s reason=\"%s\"",
-             c->dir, c->reason);
+    log_line(s->env.log, LOG_WARN,
+             "checkpoint cannot be read: no shared file is deleted dir=%s reason=\"%s\"", c->dir,
+             c->reason);
     return fs_list(s->env.fs, s->shared_dir, pin_file, &r, err);
 }
 
@@ -124,8 +129,8 @@ static enum rc take_stock(struct storage *s, struct err *err) NO_THREAD_SAFETY
         GOTO_IF_ERR(register_checkpoint(s, &report.checkpoints[i], err));
     if (report.unreadable_count == 0 && report.orphan_count > 0) {
         GOTO_IF_ERR(orphans_delete(&s->env, &report, 0, &deleted, err));
-        log_line(s->env.log, LOG_INFO, "leftovers removed dir=%s count=%zu bytes=%" PRIu64, s->job_dir,
-                 deleted, report.orphan_bytes);
+        log_line(s->env.log, LOG_INFO, "leftovers removed dir=%s count=%zu bytes=%" PRIu64,
+                 s->job_dir, deleted, report.orphan_bytes);
     }
 out:
     orphan_report_release(&report);
@@ -135,11 +140,13 @@ out:
 static enum rc check_config(const struct storage_config *c, struct err *err)
 {
     if (!layout_is_job_id(c->job_id))
-        return err_set(err, RC_INVALID, "job id \"%.64s\" is not %d lower-case hex digits", c->job_id,
-                       JOB_ID_LEN);
+        return err_set(err, RC_INVALID, "job id \"%.64s\" is not %d lower-case hex digits",
+                       c->job_id, JOB_ID_LEN);
     if (c->inline_threshold_bytes > STORAGE_INLINE_MAX)
-        return err_set(err, RC_LIMIT, "execution.checkpointing.data-inline-threshold: %" PRIu64
-                       " bytes, the most are %u", c->inline_threshold_bytes, STORAGE_INLINE_MAX);
+        return err_set(err, RC_LIMIT,
+                       "execution.checkpointing.data-inline-threshold: %" PRIu64
+                       " bytes, the most are %u",
+                       c->inline_threshold_bytes, STORAGE_INLINE_MAX);
     return RC_OK;
 }
 
@@ -154,10 +161,12 @@ enum rc storage_open(const struct storage_config *config, struct storage **out, 
     s->env = *config->env;
     memcpy(s->job_id, config->job_id, sizeof s->job_id);
     s->inline_threshold_bytes = config->inline_threshold_bytes;
-    s->write_buffer_bytes = config->write_buffer_bytes < WRITE_BUFFER_MIN ? WRITE_BUFFER_MIN
-                                                                          : config->write_buffer_bytes;
-    s->memory_state_limit_bytes = config->memory_state_limit_bytes == 0 ? STORAGE_MEMORY_LIMIT_DEFAULT
-                                                                        : config->memory_state_limit_bytes;
+    s->write_buffer_bytes = config->write_buffer_bytes < WRITE_BUFFER_MIN
+                                ? WRITE_BUFFER_MIN
+                                : config->write_buffer_bytes;
+    s->memory_state_limit_bytes = config->memory_state_limit_bytes == 0
+                                      ? STORAGE_MEMORY_LIMIT_DEFAULT
+                                      : config->memory_state_limit_bytes;
     mutex_init(&s->mutex);
     s->registry = shared_registry_new();
     env_rng(&s->env, "savepoint-name", &s->rng);
@@ -191,11 +200,20 @@ void storage_close(struct storage *s) NO_THREAD_SAFETY
     mem_free(s);
 }
 
-const char *storage_job_dir(const struct storage *s) { return s->job_dir; }
-uint64_t storage_newest_seen_id(const struct storage *s) { return s->newest_seen_id; }
-const char *storage_taskowned_dir(const struct storage *s) { return s->taskowned_dir; }
+const char *storage_job_dir(const struct storage *s)
+{
+    return s->job_dir;
+}
+uint64_t storage_newest_seen_id(const struct storage *s)
+{
+    return s->newest_seen_id;
+}
+const char *storage_taskowned_dir(const struct storage *s)
+{
+    return s->taskowned_dir;
+}
 
-/* ---- restored snapshot ------------------------------------------------------------------------------ */
+/* ---- restored snapshot ---------------------------------------------------------------------- */
 
 struct adoption {
     struct storage *storage;
@@ -203,8 +221,9 @@ struct adoption {
     uint64_t checkpoint_id;
 };
 
-static enum rc adopt_file(void *ctx, const struct operator_meta *op, const struct subtask_state *subtask,
-                          struct state_file *file, struct err *err)
+static enum rc adopt_file(void *ctx, const struct operator_meta *op,
+                          const struct subtask_state *subtask, struct state_file *file,
+                          struct err *err)
 {
     const struct adoption *a = ctx;
     struct storage *s = a->storage;
@@ -217,11 +236,11 @@ static enum rc adopt_file(void *ctx, const struct operator_meta *op, const struc
     layout_shared_name(file->digest, name);
     GOTO_IF_ERR(path_join(own, sizeof own, s->shared_dir, name, err));
     if (strcmp(own, file->resolved_path) != 0) /* else restored from this very directory */
-        GOTO_IF_ERR(transfer_file(&s->to_shared, file->resolved_path, name, file->size_bytes, file->digest,
-                                  &how, err));
+        GOTO_IF_ERR(transfer_file(&s->to_shared, file->resolved_path, name, file->size_bytes,
+                                  file->digest, &how, err));
     mutex_lock(&s->mutex);
-    rc = shared_registry_restore(s->registry, a->checkpoint_id, name, file->size_bytes, file->digest, true,
-                                 err);
+    rc = shared_registry_restore(s->registry, a->checkpoint_id, name, file->size_bytes,
+                                 file->digest, true, err);
     mutex_unlock(&s->mutex);
     if (rc != RC_OK)
         goto out;
@@ -254,7 +273,7 @@ enum rc storage_restore(struct storage *s, struct checkpoint_metadata *m, const 
     return RC_OK;
 }
 
-/* ---- attempts --------------------------------------------------------------------------------------- */
+/* ---- attempts ------------------------------------------------------------------------------- */
 
 static enum rc check_id_grows(struct storage *s, uint64_t checkpoint_id, struct err *err)
 {
@@ -267,12 +286,14 @@ static enum rc check_id_grows(struct storage *s, uint64_t checkpoint_id, struct 
     mutex_unlock(&s->mutex);
     if (checkpoint_id > floor_id)
         return RC_OK;
-    return err_set(err, RC_EXISTS, "checkpoint id %" PRIu64 " is not above %" PRIu64
-                   ", the highest seen in this directory", checkpoint_id, floor_id);
+    return err_set(err, RC_EXISTS,
+                   "checkpoint id %" PRIu64 " is not above %" PRIu64
+                   ", the highest seen in this directory",
+                   checkpoint_id, floor_id);
 }
 
-enum rc storage_attempt_begin(struct storage *s, uint64_t checkpoint_id, struct storage_attempt **out,
-                              struct err *err)
+enum rc storage_attempt_begin(struct storage *s, uint64_t checkpoint_id,
+                              struct storage_attempt **out, struct err *err)
 {
     char dir[FS_PATH_MAX];
     bool tried = false;
@@ -299,7 +320,7 @@ out:
     return err_wrap(err, rc, "begin checkpoint %" PRIu64, checkpoint_id);
 }
 
-/* ---- discard and deletion --------------------------------------------------------------------------- */
+/* ---- discard and deletion ------------------------------------------------------------------- */
 
 void storage_note_undone(struct storage *s, const char *dir, uint64_t checkpoint_id, bool release,
                          bool attempt)
@@ -309,7 +330,8 @@ void storage_note_undone(struct storage *s, const char *dir, uint64_t checkpoint
         s->undone_cap = s->undone_cap == 0 ? 4 : s->undone_cap * 2;
         s->undone = mem_realloc(s->undone, s->undone_cap * sizeof *s->undone);
     }
-    s->undone[s->undone_count++] = (struct undone){mem_strdup(dir), checkpoint_id, release, attempt};
+    s->undone[s->undone_count++] =
+        (struct undone){mem_strdup(dir), checkpoint_id, release, attempt};
     mutex_unlock(&s->mutex);
 }
 
@@ -349,8 +371,8 @@ static enum rc drop_dir(struct storage *s, const char *dir, uint64_t checkpoint_
 }
 
 /* Of a snapshot in a directory of another job: our uses end; it goes itself only with a claim. */
-static enum rc discard_outside(struct storage *s, uint64_t checkpoint_id, const char *dir, bool claimed,
-                               struct err *err)
+static enum rc discard_outside(struct storage *s, uint64_t checkpoint_id, const char *dir,
+                               bool claimed, struct err *err)
 {
     enum rc rc = claimed ? discard_snapshot(&s->env, dir, s->job_dir, err) : RC_OK;
 
@@ -405,7 +427,8 @@ static enum rc retry_undone(struct storage *s, struct err *err)
     s->undone_count = s->undone_cap = 0;
     mutex_unlock(&s->mutex);
     for (size_t i = 0; i < count; i++) {
-        enum rc rc = drop_dir(s, list[i].dir, list[i].checkpoint_id, list[i].release, list[i].attempt, err);
+        enum rc rc =
+            drop_dir(s, list[i].dir, list[i].checkpoint_id, list[i].release, list[i].attempt, err);
 
         first = first == RC_OK ? rc : first;
         mem_free(list[i].dir);
@@ -414,8 +437,8 @@ static enum rc retry_undone(struct storage *s, struct err *err)
     return first;
 }
 
-/* One condemned file: re-check and unlink under the lock that reservations take, so that a name is never found present and
- * then goes. false: there was none. */
+/* One condemned file: re-check and unlink under the lock that reservations take, so that a name is
+ * never found present and then goes. false: there was none. */
 static bool delete_one(struct storage *s, size_t *deleted, enum rc *rc, struct err *err)
 {
     struct err local = {0};

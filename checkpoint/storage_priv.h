@@ -46,7 +46,7 @@ struct storage_attempt {
     struct storage *storage;
     uint64_t checkpoint_id;
     enum attempt_place place;
-    char *dir; /* "" in memory */
+    char *dir;              /* "" in memory */
     struct transfer to_dir; /* savepoints: SSTs into their own directory */
 
     struct mutex mutex;
@@ -61,8 +61,8 @@ struct storage_attempt {
 /* Lock order: an attempt's mutex is never held while its storage's is taken. */
 
 /* The directory, if any, exists. Takes `dir`. */
-struct storage_attempt *attempt_new_take(struct storage *s, uint64_t checkpoint_id, enum attempt_place place,
-                                         char *dir);
+struct storage_attempt *attempt_new_take(struct storage *s, uint64_t checkpoint_id,
+                                         enum attempt_place place, char *dir);
 /* Remember a deletion that failed. */
 void storage_note_undone(struct storage *s, const char *dir, uint64_t checkpoint_id, bool release,
                          bool attempt);

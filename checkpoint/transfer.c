@@ -33,8 +33,8 @@ enum rc transfer_sync_content(struct fs *fs, const char *path, uint64_t size_byt
     GOTO_IF_ERR(fs_open_read(fs, path, &file, err));
     GOTO_IF_ERR(fs_size(file, &size, err));
     if (size != size_bytes)
-        GOTO_IF_ERR(err_set(err, RC_CORRUPT, "%s: %" PRIu64 " bytes instead of %" PRIu64, path, size,
-                            size_bytes));
+        GOTO_IF_ERR(err_set(err, RC_CORRUPT, "%s: %" PRIu64 " bytes instead of %" PRIu64, path,
+                            size, size_bytes));
     GOTO_IF_ERR(fs_sync(file, err));
     GOTO_IF_ERR(fs_close(&file, err));
 out:
@@ -42,9 +42,10 @@ out:
     return rc;
 }
 
-/* *same: what lies at `path` is the file that is wanted. Anything but a plain file of that content is not. */
-static enum rc is_same(struct fs *fs, const char *path, uint64_t size_bytes, struct digest128 digest,
-                       bool *same, struct err *err)
+/* *same: what lies at `path` is the file that is wanted. Anything but a plain file of that content
+ * is not. */
+static enum rc is_same(struct fs *fs, const char *path, uint64_t size_bytes,
+                       struct digest128 digest, bool *same, struct err *err)
 {
     struct digest128 found;
     struct fs_stat st;
@@ -59,7 +60,8 @@ static enum rc is_same(struct fs *fs, const char *path, uint64_t size_bytes, str
     return RC_OK;
 }
 
-static void say_once(struct transfer *t, const char *from, const char *reason, enum transfer_how how)
+static void say_once(struct transfer *t, const char *from, const char *reason,
+                     enum transfer_how how)
 {
     bool say;
 
@@ -116,14 +118,16 @@ static enum rc by_rename(struct transfer *t, const char *from, const char *to, u
     if (rc == RC_OK)
         rc = fs_rename(fs, temp, to, err);
     if (rc != RC_OK) {
-        enum rc cleanup UNUSED = fs_unlink(fs, temp, NULL); /* what stays is a temporary name: swept */
+        enum rc cleanup UNUSED =
+            fs_unlink(fs, temp, NULL); /* what stays is a temporary name: swept */
     }
     return rc;
 }
 
 /* The name is taken: proven now, or replaced. */
-static enum rc settle_taken(struct transfer *t, const char *from, const char *to, uint64_t size_bytes,
-                            struct digest128 digest, enum transfer_how *how, struct err *err)
+static enum rc settle_taken(struct transfer *t, const char *from, const char *to,
+                            uint64_t size_bytes, struct digest128 digest, enum transfer_how *how,
+                            struct err *err)
 {
     bool same;
 

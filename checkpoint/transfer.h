@@ -1,8 +1,10 @@
-/* transfer.h - bring a finished, immutable file under another name, durably: hard link, else reflink, else copy.
+/* transfer.h - bring a finished, immutable file under another name, durably: hard link, else
+ * reflink, else copy.
  *
- * One transfer serves one target directory. A name is content (layout_shared_name), so finding it taken is success, but only
- * after length and digest of what lies there were checked; something else there is replaced. Copies are made under a temporary
- * name and renamed: a name never leads to half a file. That links do not work here is logged once (B41).
+ * One transfer serves one target directory. A name is content (layout_shared_name), so finding it
+ * taken is success, but only after length and digest of what lies there were checked; something
+ * else there is replaced. Copies are made under a temporary name and renamed: a name never leads to
+ * half a file. That links do not work here is logged once (B41).
  * Thread: transfer_file from any thread.
  */
 #ifndef VARVE_CHECKPOINT_TRANSFER_H
@@ -27,11 +29,14 @@ struct transfer {
 };
 void transfer_init(struct transfer *t, const struct env *env, const char *dir);
 void transfer_release(struct transfer *t);
-/* After RC_OK `<dir>/<name>` holds `size_bytes` of that digest, and content and name are durable (C2). The content of `from` itself is
- * not read, except to copy it: the caller knows its digest. RC_CORRUPT: `from` has another length. */
-MUST_USE enum rc transfer_file(struct transfer *t, const char *from, const char *name, uint64_t size_bytes,
-                               struct digest128 digest, enum transfer_how *how, struct err *err);
+/* After RC_OK `<dir>/<name>` holds `size_bytes` of that digest, and content and name are durable
+ * (C2). The content of `from` itself is not read, except to copy it: the caller knows its digest.
+ * RC_CORRUPT: `from` has another length. */
+MUST_USE enum rc transfer_file(struct transfer *t, const char *from, const char *name,
+                               uint64_t size_bytes, struct digest128 digest, enum transfer_how *how,
+                               struct err *err);
 /* Content of a file that may just have been written is made durable. */
-MUST_USE enum rc transfer_sync_content(struct fs *fs, const char *path, uint64_t size_bytes, struct err *err);
+MUST_USE enum rc transfer_sync_content(struct fs *fs, const char *path, uint64_t size_bytes,
+                                       struct err *err);
 
 #endif

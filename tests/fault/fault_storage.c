@@ -1,8 +1,10 @@
 /* links: checkpoint */
-/* fault_storage.c - each operation of a job's checkpoints fails once, for a while, or after it was done.
+/* fault_storage.c - each operation of a job's checkpoints fails once, for a while, or after it was
+ * done.
  *
- * The failure is clean (an attempt fails, or only a deletion does), the next checkpoint works, and in the end the directory holds
- * the newest checkpoint, whole, and nothing that nobody names. Leaks are the sanitizer's to find. */
+ * The failure is clean (an attempt fails, or only a deletion does), the next checkpoint works, and
+ * in the end the directory holds the newest checkpoint, whole, and nothing that nobody names. Leaks
+ * are the sanitizer's to find. */
 #include "checkpoint/recovery.h"
 #include "checkpoint/savepoint.h"
 #include "tests/lib/check_ext.h"
@@ -37,7 +39,8 @@ static void world_release(struct world *w)
     sim_fs_free(w->sim);
 }
 
-/* Five checkpoints; one that fails is not repeated, the next has a new id. Returns how many failed. */
+/* Five checkpoints; one that fails is not repeated, the next has a new id. Returns how many failed.
+ */
 static int run_steps(struct world *w, uint64_t first_id)
 {
     int failed = 0;
@@ -47,7 +50,8 @@ static int run_steps(struct world *w, uint64_t first_id)
         enum rc rc = scene_step(&w->scene, id, &err);
 
         if (rc != RC_OK) {
-            ck_assert_msg(err.rc == rc && err.msg[0] != '\0', "checkpoint %" PRIu64 ": %s", id, rc_name(rc));
+            ck_assert_msg(err.rc == rc && err.msg[0] != '\0', "checkpoint %" PRIu64 ": %s", id,
+                          rc_name(rc));
             failed++;
         }
     }
@@ -65,9 +69,11 @@ static void check_end(struct world *w, uint64_t k, uint64_t want_newest)
     sim_fs_dump(w->sim, &dump);
     *strstr((char *)(uintptr_t)buf_cstr(&dump), "\nD ") = '\0'; /* the written image */
     ck_assert_msg(wrong[0] == '\0' && orphans == 0 && newest == want_newest,
-                  "fault at %" PRIu64 ": %s, %zu orphans, newest %" PRIu64 " instead of %" PRIu64 "\n%s", k,
-                  wrong, orphans, newest, want_newest, (char *)dump.data);
-    ck_assert_msg(strstr((char *)dump.data, "/chk-1/") == NULL, "chk-1 is left:\n%s", (char *)dump.data);
+                  "fault at %" PRIu64 ": %s, %zu orphans, newest %" PRIu64 " instead of %" PRIu64
+                  "\n%s",
+                  k, wrong, orphans, newest, want_newest, (char *)dump.data);
+    ck_assert_msg(strstr((char *)dump.data, "/chk-1/") == NULL, "chk-1 is left:\n%s",
+                  (char *)dump.data);
     buf_release(&dump);
     arena_free(arena);
 }
@@ -82,11 +88,21 @@ static const struct {
     {"once, copies", {.times = 1, .os_errno = EIO}, false, 1},
     {"once, answer lost", {.times = 1, .os_errno = EIO, .done = true}, true, 1},
     {"once, answer lost, copies", {.times = 1, .os_errno = EIO, .done = true}, false, 1},
-    {"short write", {.kinds = FAULT_APPEND, .times = 1, .os_errno = ENOSPC, .short_write = true}, true, 1},
+    {"short write",
+     {.kinds = FAULT_APPEND, .times = 1, .os_errno = ENOSPC, .short_write = true},
+     true,
+     1},
     {"twenty in a row", {.times = 20, .os_errno = EIO}, true, STEPS},
-    {"disk full for ever", {.kinds = FAULT_APPEND | FAULT_CREATE | FAULT_LINK | FAULT_MKDIR, .times = UINT64_MAX,
-                            .os_errno = ENOSPC}, true, STEPS},
-    {"no deletion works", {.kinds = FAULT_UNLINK | FAULT_RMDIR, .times = UINT64_MAX, .os_errno = EACCES}, true, 0},
+    {"disk full for ever",
+     {.kinds = FAULT_APPEND | FAULT_CREATE | FAULT_LINK | FAULT_MKDIR,
+      .times = UINT64_MAX,
+      .os_errno = ENOSPC},
+     true,
+     STEPS},
+    {"no deletion works",
+     {.kinds = FAULT_UNLINK | FAULT_RMDIR, .times = UINT64_MAX, .os_errno = EACCES},
+     true,
+     0},
 };
 
 START_TEST(a_failed_operation_costs_at_most_its_checkpoint)
@@ -201,7 +217,8 @@ START_TEST(a_failed_savepoint_leaves_nothing)
         world_init(&w, _i == 0);
         ck_assert_ok(scene_open(&w.scene, &err));
         ck_assert_ok(scene_step(&w.scene, 1, &err));
-        fault_fs_add(w.fs, (struct fault){.at = k, .times = 1, .os_errno = ENOSPC, .short_write = true});
+        fault_fs_add(w.fs,
+                     (struct fault){.at = k, .times = 1, .os_errno = ENOSPC, .short_write = true});
         rc = savepoint_once(&w.scene, 2, &err);
         hits = fault_fs_hits(w.fs);
         fault_fs_clear(w.fs);
@@ -209,7 +226,8 @@ START_TEST(a_failed_savepoint_leaves_nothing)
             enum rc logged UNUSED = storage_clean(w.scene.storage, NULL, NULL);
 
             if (fs_exists(w.sim, "/user/saves"))
-                ck_assert_ok((err_clear(&err), fs_list(w.sim, "/user/saves", count_name, &left, &err)));
+                ck_assert_ok(
+                    (err_clear(&err), fs_list(w.sim, "/user/saves", count_name, &left, &err)));
             ck_assert_msg(left == 0, "fault at %" PRIu64 " left %zu names", k, left);
             err_clear(&err);
         }
@@ -223,8 +241,8 @@ START_TEST(a_failed_savepoint_leaves_nothing)
 }
 END_TEST
 
-/* The last word of a publication is lost: rename is done, its directory not synced, and even the way back fails. As long as
- * the _metadata may come back, nothing that it names may go. */
+/* The last word of a publication is lost: rename is done, its directory not synced, and even the
+ * way back fails. As long as the _metadata may come back, nothing that it names may go. */
 START_TEST(files_stay_while_an_unwanted_metadata_cannot_be_removed)
 {
     struct err err = {0};
@@ -236,8 +254,12 @@ START_TEST(files_stay_while_an_unwanted_metadata_cannot_be_removed)
     world_init(&w, true);
     ck_assert_ok(scene_open(&w.scene, &err));
     ck_assert_ok(scene_step(&w.scene, 1, &err));
-    fault_fs_add(w.fs, (struct fault){.kinds = FAULT_RENAME, .times = 1, .os_errno = EIO, .done = true});
-    fault_fs_add(w.fs, (struct fault){.kinds = FAULT_UNLINK, .path = "*/_metadata", .times = UINT64_MAX, .os_errno = EIO});
+    fault_fs_add(w.fs,
+                 (struct fault){.kinds = FAULT_RENAME, .times = 1, .os_errno = EIO, .done = true});
+    fault_fs_add(w.fs, (struct fault){.kinds = FAULT_UNLINK,
+                                      .path = "*/_metadata",
+                                      .times = UINT64_MAX,
+                                      .os_errno = EIO});
     ck_assert_rc(scene_step(&w.scene, 2, &err), RC_IO);
     ck_assert_str_eq(scene_audit(w.sim, JOB_DIR, arena, &newest, &orphans), "");
     ck_assert_uint_eq(newest, 2); /* visible, and whole */
@@ -252,7 +274,8 @@ START_TEST(files_stay_while_an_unwanted_metadata_cannot_be_removed)
 END_TEST
 
 TEST_MAIN("fault_storage", tcase_set_timeout(tc, 240);
-          tcase_add_loop_test(tc, a_failed_operation_costs_at_most_its_checkpoint, 0, ARRAY_LEN(kinds));
+          tcase_add_loop_test(tc, a_failed_operation_costs_at_most_its_checkpoint, 0,
+                              ARRAY_LEN(kinds));
           tcase_add_test(tc, a_failed_open_can_be_repeated);
           tcase_add_loop_test(tc, a_failed_savepoint_leaves_nothing, 0, 2);
           tcase_add_test(tc, files_stay_while_an_unwanted_metadata_cannot_be_removed);)

@@ -1,7 +1,8 @@
-/* fuzz_metadata.c - any bytes as a _metadata: refused, or a tree that obeys every rule and encodes again.
+/* fuzz_metadata.c - any bytes as a _metadata: refused, or a tree that obeys every rule and encodes
+ * again.
  *
- * The first byte chooses: as given (even), or as a protobuf message that is wrapped in a valid frame and header
- * (odd), since no fuzzer guesses a digest. */
+ * The first byte chooses: as given (even), or as a protobuf message that is wrapped in a valid
+ * frame and header (odd), since no fuzzer guesses a digest. */
 #include "base/zframe.h"
 #include "checkpoint/metadata.h"
 

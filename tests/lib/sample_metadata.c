@@ -52,7 +52,8 @@ static void sample_state(struct state_desc *s)
 static void sample_database(struct arena *a, uint64_t seed, uint32_t index, struct keyed_handle *h)
 {
     const char *sst = arena_printf(a, "%06u.sst of seed %llu", index, (unsigned long long)seed);
-    const char *manifest = arena_printf(a, "MANIFEST %u of seed %llu", index, (unsigned long long)seed);
+    const char *manifest =
+        arena_printf(a, "MANIFEST %u of seed %llu", index, (unsigned long long)seed);
 
     *h = (struct keyed_handle){
         .kind = KEYED_ROCKS,
@@ -108,8 +109,10 @@ static void sample_source(struct arena *a, struct operator_meta *op)
     };
     op->subtasks[0].list_count = 2;
     op->subtasks[0].lists = ARENA_ARRAY(a, 2, struct list_state);
-    op->subtasks[0].lists[0] = (struct list_state){
-        .name = "splits", .mode = LIST_SPLIT, .item_count = 2, .items = ARENA_ARRAY(a, 2, struct bytes)};
+    op->subtasks[0].lists[0] = (struct list_state){.name = "splits",
+                                                   .mode = LIST_SPLIT,
+                                                   .item_count = 2,
+                                                   .items = ARENA_ARRAY(a, 2, struct bytes)};
     op->subtasks[0].lists[0].items[0] = bytes_of(binary, sizeof binary);
     op->subtasks[0].lists[0].items[1] = bytes_of_str("");
     op->subtasks[0].lists[1] = (struct list_state){.name = "empty", .mode = LIST_UNION};

@@ -70,20 +70,21 @@ out:
     return rc;
 }
 
-static enum rc publish_file(struct scene *s, struct snapshot_target *t, uint64_t i, struct arena *arena,
-                            struct state_file *out, struct err *err)
+static enum rc publish_file(struct scene *s, struct snapshot_target *t, uint64_t i,
+                            struct arena *arena, struct state_file *out, struct err *err)
 {
     struct bytes content = scene_content(arena, i);
     const char *path = arena_printf(arena, "%s/%" PRIu64 ".sst", s->local, i);
 
     RETURN_IF_ERR(make_local(s, path, content, err));
-    RETURN_IF_ERR(t->ops->publish_shared(t, arena, path, content.len, digest_of(content), out, err));
+    RETURN_IF_ERR(
+        t->ops->publish_shared(t, arena, path, content.len, digest_of(content), out, err));
     out->local_name = arena_printf(arena, "%06" PRIu64 ".sst", i);
     return RC_OK;
 }
 
-static enum rc publish_stream(struct snapshot_target *t, struct arena *arena, struct state_file *out,
-                              struct err *err)
+static enum rc publish_stream(struct snapshot_target *t, struct arena *arena,
+                              struct state_file *out, struct err *err)
 {
     struct snapshot_stream *stream;
     char piece[700];
@@ -151,9 +152,11 @@ enum rc scene_publish(struct scene *s, struct storage_attempt *a, uint64_t id, s
     files = out->operators[0].subtasks[0].keyed[0].files;
     for (uint64_t i = 0; i < SCENE_FILES; i++)
         GOTO_IF_ERR(publish_file(s, t, id + i, arena, &files[i], err));
-    GOTO_IF_ERR(t->ops->publish_exclusive(t, arena, bytes_of_str("MANIFEST-000001\n"), &files[SCENE_FILES], err));
+    GOTO_IF_ERR(t->ops->publish_exclusive(t, arena, bytes_of_str("MANIFEST-000001\n"),
+                                          &files[SCENE_FILES], err));
     files[SCENE_FILES].local_name = "CURRENT";
-    GOTO_IF_ERR(t->ops->publish_exclusive(t, arena, scene_content(arena, 1000 + id), &files[SCENE_FILES + 1], err));
+    GOTO_IF_ERR(t->ops->publish_exclusive(t, arena, scene_content(arena, 1000 + id),
+                                          &files[SCENE_FILES + 1], err));
     files[SCENE_FILES + 1].local_name = "MANIFEST-000001";
     GOTO_IF_ERR(publish_stream(t, arena, &files[SCENE_FILES + 2], err));
     files[SCENE_FILES + 2].local_name = "OPTIONS-000002";
@@ -208,8 +211,8 @@ static const char *audit_one(struct fs *fs, const struct orphan_checkpoint *c, s
     if (recovery_check_files(fs, c->meta, true, arena, &faults, &count, &err) != RC_OK)
         return arena_printf(arena, "chk-%" PRIu64 ": %s", c->checkpoint_id, err.msg);
     if (count > 0)
-        return arena_printf(arena, "chk-%" PRIu64 ": %s: %s (and %zu more)", c->checkpoint_id, faults[0].path,
-                            faults[0].reason, count - 1);
+        return arena_printf(arena, "chk-%" PRIu64 ": %s: %s (and %zu more)", c->checkpoint_id,
+                            faults[0].path, faults[0].reason, count - 1);
     return "";
 }
 

@@ -17,7 +17,10 @@ static void setup(void)
     m->operator_count = 2; /* the source and the aggregate */
 }
 
-static void teardown(void) { arena_free(arena); }
+static void teardown(void)
+{
+    arena_free(arena);
+}
 
 static struct assign_operator operator_of(const char *id, const char *name, uint32_t parallelism)
 {
@@ -33,7 +36,8 @@ static void two_operators(struct assign_operator ops[2], uint32_t parallelism)
     ops[1] = operator_of(SAMPLE_AGG_ID, "GroupAggregate[k]", parallelism);
 }
 
-/* C1, C10: whatever the parallelism, each key group of the snapshot comes to the subtask that owns it. */
+/* C1, C10: whatever the parallelism, each key group of the snapshot comes to the subtask that owns
+ * it. */
 START_TEST(every_key_group_goes_to_its_owner)
 {
     uint32_t parallelism = (uint32_t)_i;
@@ -43,12 +47,14 @@ START_TEST(every_key_group_goes_to_its_owner)
     two_operators(ops, parallelism);
     ck_assert_ok(assign_restore(m, ops, 2, false, arena, &a, &err));
     for (uint32_t group = 0; group < 128; group++) {
-        const struct subtask_state *owner = &a.operators[1].subtasks[keygroup_owner(group, parallelism, 128)];
+        const struct subtask_state *owner =
+            &a.operators[1].subtasks[keygroup_owner(group, parallelism, 128)];
         size_t having = 0;
 
         for (size_t k = 0; k < owner->keyed_count; k++)
             having += key_group_range_has(owner->keyed[k].range, group);
-        ck_assert_msg(having == 1, "group %u at parallelism %u: %zu handles", group, parallelism, having);
+        ck_assert_msg(having == 1, "group %u at parallelism %u: %zu handles", group, parallelism,
+                      having);
     }
     for (uint32_t i = 0; i < parallelism; i++)
         for (size_t k = 0; k < a.operators[1].subtasks[i].keyed_count; k++)
@@ -59,7 +65,8 @@ START_TEST(every_key_group_goes_to_its_owner)
 }
 END_TEST
 
-static void make_list(const char *name, enum list_mode mode, const size_t *counts, size_t subtask_count)
+static void make_list(const char *name, enum list_mode mode, const size_t *counts,
+                      size_t subtask_count)
 {
     struct operator_meta *op = &m->operators[0];
 
@@ -69,8 +76,11 @@ static void make_list(const char *name, enum list_mode mode, const size_t *count
     for (size_t s = 0; s < subtask_count; s++) {
         struct list_state *list = ARENA_NEW(arena, struct list_state);
 
-        op->subtasks[s] = (struct subtask_state){.subtask_index = (uint32_t)s, .list_count = 1, .lists = list};
-        *list = (struct list_state){.name = name, .mode = mode, .item_count = counts[s],
+        op->subtasks[s] =
+            (struct subtask_state){.subtask_index = (uint32_t)s, .list_count = 1, .lists = list};
+        *list = (struct list_state){.name = name,
+                                    .mode = mode,
+                                    .item_count = counts[s],
                                     .items = ARENA_ARRAY(arena, counts[s], struct bytes)};
         for (size_t i = 0; i < counts[s]; i++)
             list->items[i] = bytes_of_str(arena_printf(arena, "%zu%zu", s, i));
@@ -83,7 +93,8 @@ static const char *dealt(const struct subtask_state *s)
     const char *copy;
 
     for (size_t i = 0; s->list_count > 0 && i < s->lists[0].item_count; i++)
-        buf_printf(&text, "%.*s ", (int)s->lists[0].items[i].len, (const char *)s->lists[0].items[i].data);
+        buf_printf(&text, "%.*s ", (int)s->lists[0].items[i].len,
+                   (const char *)s->lists[0].items[i].data);
     copy = arena_strdup(arena, buf_cstr(&text));
     buf_release(&text);
     return copy;
@@ -180,7 +191,8 @@ START_TEST(state_of_a_gone_operator_is_refused_with_its_name_keys_and_bytes_or_l
     ck_assert_uint_eq(a.dropped[0].entry_count, 2001);
     ck_assert_uint_eq(a.dropped[0].size_bytes, 166);
     assign_print_dropped(&a, &text);
-    ck_assert_str_eq(buf_cstr(&text), "operator \"GroupAggregate[k]\" (" SAMPLE_AGG_ID "): 2001 keys, 166 bytes\n");
+    ck_assert_str_eq(buf_cstr(&text),
+                     "operator \"GroupAggregate[k]\" (" SAMPLE_AGG_ID "): 2001 keys, 166 bytes\n");
     buf_release(&text);
 }
 END_TEST
@@ -206,7 +218,8 @@ START_TEST(another_max_parallelism_is_refused_with_both_numbers_and_the_value_to
     ops[1].key_group_count = (uint32_t)(_i == 0 ? 256 : 64);
     ops[1].key_group_count_set = true;
     ck_assert_rc_msg(assign_restore(m, ops, 2, false, arena, &a, &err), RC_INVALID,
-                     _i == 0 ? "operator \"GroupAggregate[k]\": its state was written with max parallelism 128, the job "
+                     _i == 0 ? "operator \"GroupAggregate[k]\": its state was written with max "
+                               "parallelism 128, the job "
                                "sets 256"
                              : "the job sets 64");
     err = (struct err){0};
@@ -225,9 +238,10 @@ START_TEST(a_parallelism_above_the_key_groups_is_refused)
 
     two_operators(ops, 129);
     ops[0].parallelism = 1;
-    ck_assert_rc_msg(assign_restore(m, ops, 2, false, arena, &a, &err), RC_INVALID,
-                     "parallelism 129 exceeds the max parallelism 128 that its state was written with; set "
-                     "'parallelism.default' to at most 128");
+    ck_assert_rc_msg(
+        assign_restore(m, ops, 2, false, arena, &a, &err), RC_INVALID,
+        "parallelism 129 exceeds the max parallelism 128 that its state was written with; set "
+        "'parallelism.default' to at most 128");
 }
 END_TEST
 
@@ -253,7 +267,8 @@ START_TEST(subtasks_that_disagree_about_a_list_are_refused)
     make_list("splits", LIST_SPLIT, (size_t[]){1, 1}, 2);
     m->operators[0].subtasks[1].lists[0].mode = LIST_UNION;
     two_operators(ops, 2);
-    ck_assert_rc_msg(assign_restore(m, ops, 2, false, arena, &a, &err), RC_CORRUPT, "list \"splits\"");
+    ck_assert_rc_msg(assign_restore(m, ops, 2, false, arena, &a, &err), RC_CORRUPT,
+                     "list \"splits\"");
 }
 END_TEST
 
@@ -275,12 +290,14 @@ static const struct {
     {"ROW<`k` BIGINT>", "ROW<`count` BIGINT, `sum` DECIMAL(10, 2)>", "VOID", STATE_VALUE, NULL},
     {"ROW<`k` STRING>", "ROW<`count` BIGINT, `sum` DECIMAL(10, 2)>", "VOID", STATE_VALUE,
      "state \"accState\":\n  key k: was BIGINT, is STRING\n"},
-    {"ROW<`k` INT>", "ROW<`count` BIGINT, `sum` DECIMAL(10, 2)>", "VOID", STATE_VALUE, "key k: was BIGINT, is INT\n"},
-    {"ROW<`k` BIGINT, `j` STRING>", "ROW<`count` BIGINT, `sum` DECIMAL(10, 2)>", "VOID", STATE_VALUE,
-     "\n  key j: was not there, is STRING\n"},
-    {"ROW<`k` BIGINT>", "ROW<`count` BIGINT, `sum` DECIMAL(10, 2), `max` BIGINT>", "VOID", STATE_VALUE,
-     "\n  value max: was not there, is BIGINT\n"},
-    {"ROW<`k` BIGINT>", "ROW<`count` BIGINT>", "VOID", STATE_VALUE, "\n  value sum: was DECIMAL(10, 2), is gone\n"},
+    {"ROW<`k` INT>", "ROW<`count` BIGINT, `sum` DECIMAL(10, 2)>", "VOID", STATE_VALUE,
+     "key k: was BIGINT, is INT\n"},
+    {"ROW<`k` BIGINT, `j` STRING>", "ROW<`count` BIGINT, `sum` DECIMAL(10, 2)>", "VOID",
+     STATE_VALUE, "\n  key j: was not there, is STRING\n"},
+    {"ROW<`k` BIGINT>", "ROW<`count` BIGINT, `sum` DECIMAL(10, 2), `max` BIGINT>", "VOID",
+     STATE_VALUE, "\n  value max: was not there, is BIGINT\n"},
+    {"ROW<`k` BIGINT>", "ROW<`count` BIGINT>", "VOID", STATE_VALUE,
+     "\n  value sum: was DECIMAL(10, 2), is gone\n"},
     {"ROW<`k` BIGINT>", "ROW<`sum` DECIMAL(10, 2), `count` BIGINT>", "VOID", STATE_VALUE,
      "\n  value count: was column 1, is column 2\n  value sum: was column 2, is column 1\n"},
     {"ROW<`k` BIGINT>", "ROW<`count` BIGINT, `sum` DECIMAL(12, 2)>", "VOID", STATE_VALUE,
@@ -302,14 +319,18 @@ START_TEST(types_are_compared_before_anything_starts)
     now.namespace_type = types[_i].namespace;
     now.kind = types[_i].kind;
     if (want == NULL) {
-        ck_assert_ok(assign_compare_states("GroupAggregate[k]", &base_state, 1, &now, 1, false, &err));
+        ck_assert_ok(
+            assign_compare_states("GroupAggregate[k]", &base_state, 1, &now, 1, false, &err));
         return;
     }
-    ck_assert_rc_msg(assign_compare_states("GroupAggregate[k]", &base_state, 1, &now, 1, false, &err), RC_INVALID,
-                     want);
+    ck_assert_rc_msg(
+        assign_compare_states("GroupAggregate[k]", &base_state, 1, &now, 1, false, &err),
+        RC_INVALID, want);
     err = (struct err){0};
-    ck_assert_rc_msg(assign_compare_states("GroupAggregate[k]", &base_state, 1, &now, 1, false, &err), RC_INVALID,
-                     "operator \"GroupAggregate[k]\": its state in the snapshot does not fit this job:");
+    ck_assert_rc_msg(
+        assign_compare_states("GroupAggregate[k]", &base_state, 1, &now, 1, false, &err),
+        RC_INVALID,
+        "operator \"GroupAggregate[k]\": its state in the snapshot does not fit this job:");
 }
 END_TEST
 
@@ -336,17 +357,18 @@ START_TEST(states_of_an_operator_are_listed_once)
 }
 END_TEST
 
-TEST_MAIN("assign", tcase_add_checked_fixture(tc, setup, teardown);
-          tcase_add_loop_test(tc, every_key_group_goes_to_its_owner, 1, 129);
-          tcase_add_loop_test(tc, lists_are_dealt_out_by_their_mode, 0, ARRAY_LEN(deals));
-          tcase_add_test(tc, the_order_of_handles_and_subtasks_does_not_matter);
-          tcase_add_test(tc, an_operator_that_is_new_starts_empty);
-          tcase_add_test(tc, state_of_a_gone_operator_is_refused_with_its_name_keys_and_bytes_or_listed_as_dropped);
-          tcase_add_test(tc, an_operator_without_state_may_go);
-          tcase_add_loop_test(tc, another_max_parallelism_is_refused_with_both_numbers_and_the_value_to_set, 0, 2);
-          tcase_add_test(tc, a_parallelism_above_the_key_groups_is_refused);
-          tcase_add_test(tc, a_finished_operator_stays_finished);
-          tcase_add_test(tc, subtasks_that_disagree_about_a_list_are_refused);
-          tcase_add_loop_test(tc, types_are_compared_before_anything_starts, 0, ARRAY_LEN(types));
-          tcase_add_test(tc, a_state_may_be_new_and_may_go_only_when_that_is_allowed);
-          tcase_add_test(tc, states_of_an_operator_are_listed_once);)
+TEST_MAIN(
+    "assign", tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, every_key_group_goes_to_its_owner, 1, 129);
+    tcase_add_loop_test(tc, lists_are_dealt_out_by_their_mode, 0, ARRAY_LEN(deals));
+    tcase_add_test(tc, the_order_of_handles_and_subtasks_does_not_matter);
+    tcase_add_test(tc, an_operator_that_is_new_starts_empty); tcase_add_test(
+        tc, state_of_a_gone_operator_is_refused_with_its_name_keys_and_bytes_or_listed_as_dropped);
+    tcase_add_test(tc, an_operator_without_state_may_go); tcase_add_loop_test(
+        tc, another_max_parallelism_is_refused_with_both_numbers_and_the_value_to_set, 0, 2);
+    tcase_add_test(tc, a_parallelism_above_the_key_groups_is_refused);
+    tcase_add_test(tc, a_finished_operator_stays_finished);
+    tcase_add_test(tc, subtasks_that_disagree_about_a_list_are_refused);
+    tcase_add_loop_test(tc, types_are_compared_before_anything_starts, 0, ARRAY_LEN(types));
+    tcase_add_test(tc, a_state_may_be_new_and_may_go_only_when_that_is_allowed);
+    tcase_add_test(tc, states_of_an_operator_are_listed_once);)

@@ -41,7 +41,8 @@ static void teardown(void)
 static const char *text_of(const char *path, bool files)
 {
     buf_clear(&out);
-    ck_assert_ok(inspect_path(&scene.env, path, &(struct inspect_options){.files = files}, &out, &damaged, &err));
+    ck_assert_ok(inspect_path(&scene.env, path, &(struct inspect_options){.files = files}, &out,
+                              &damaged, &err));
     return buf_cstr(&out);
 }
 
@@ -50,13 +51,15 @@ static json_t *json_of(const char *path)
     json_t *value;
 
     buf_clear(&out);
-    ck_assert_ok(inspect_path(&scene.env, path, &(struct inspect_options){.json = true, .files = true, .digests = true},
-                              &out, &damaged, &err));
+    ck_assert_ok(inspect_path(
+        &scene.env, path, &(struct inspect_options){.json = true, .files = true, .digests = true},
+        &out, &damaged, &err));
     ck_assert_ok(json_parse(buf_bytes(&out), 1 << 20, &value, &err));
     return value;
 }
 
-#define ck_assert_has(text, part) ck_assert_msg(strstr((text), (part)) != NULL, "lacks \"%s\":\n%s", (part), (text))
+#define ck_assert_has(text, part)                                                                  \
+    ck_assert_msg(strstr((text), (part)) != NULL, "lacks \"%s\":\n%s", (part), (text))
 
 static void write_file(const char *path, struct bytes content)
 {
@@ -95,16 +98,20 @@ START_TEST(a_snapshot_is_shown_with_operators_states_key_groups_and_files)
     ck_assert(!damaged);
     ck_assert_has(text, "/x/chk-7: complete\n"
                         "  checkpoint 7 of job \"insert-into_out\" (" SAMPLE_JOB_ID ")\n"
-                        "  triggered 2023-11-14T22:13:27.000Z, complete after 123 ms; varve 0.1.0, RocksDB 9.10.0\n");
-    ck_assert_has(text, "shared 64 B in 2 files, exclusive 82 B in 3, inline 48 B in 2; new 130 B\n");
+                        "  triggered 2023-11-14T22:13:27.000Z, complete after 123 ms; varve 0.1.0, "
+                        "RocksDB 9.10.0\n");
+    ck_assert_has(text,
+                  "shared 64 B in 2 files, exclusive 82 B in 3, inline 48 B in 2; new 130 B\n");
     ck_assert_has(text, "  operator Source: clicks\n"
-                        "    id " SAMPLE_SOURCE_ID ", parallelism 1, max parallelism 128, 10 B, new 10 B, uid clicks\n"
+                        "    id " SAMPLE_SOURCE_ID
+                        ", parallelism 1, max parallelism 128, 10 B, new 10 B, uid clicks\n"
                         "    subtask 0: 10 B, new 10 B\n"
                         "      list splits: split, 2 items, 10 B\n"
                         "        pos\\x00ition\\x00\n");
     ck_assert_has(text, "  operator GroupAggregate[k]\n");
     ck_assert_has(text, "max parallelism 128, 166 B, new 102 B, 2001 keys\n"
-                        "    state accState: value, key ROW<`k` STRING>, value ROW<`count` BIGINT, `sum` BIGINT>, ttl "
+                        "    state accState: value, key ROW<`k` STRING>, value ROW<`count` BIGINT, "
+                        "`sum` BIGINT>, ttl "
                         "3600000 ms\n");
     ck_assert_has(text, "      key groups 64..127: rocksdb, 3 files, 1001 keys\n");
     ck_assert_has(text, "  shared    ../shared/");
@@ -125,7 +132,9 @@ START_TEST(a_jobs_directory_is_a_table_and_counts_what_nobody_names)
     ck_assert(!damaged); /* what was never completed is no damage */
     ck_assert_has(text, JOB_DIR ": job \"scene\" (" SCENE_JOB_ID ")\n");
     ck_assert_has(text, "  chk-3        checkpoint  complete    1970-01-01T00:00:03.005Z        5");
-    ck_assert_has(text, "  chk-4        -           incomplete  no _metadata: never completed, 4 B, last changed ");
+    ck_assert_has(
+        text,
+        "  chk-4        -           incomplete  no _metadata: never completed, 4 B, last changed ");
     ck_assert_has(text, "  shared/: 6 files, ");
     ck_assert_has(text, "; 1 of them, 5 B, in no readable _metadata\n");
 }
@@ -141,11 +150,13 @@ START_TEST(damage_is_listed_with_its_reason_and_told_to_the_caller)
     ck_assert(sim_fs_flip(fs, JOB_DIR "/chk-1/_metadata", 90, 1));
     text = text_of(JOB_DIR, false);
     ck_assert(damaged);
-    ck_assert_has(text, "chk-1        -           damaged     " JOB_DIR "/chk-1/_metadata: digest differs");
+    ck_assert_has(text, "chk-1        -           damaged     " JOB_DIR
+                        "/chk-1/_metadata: digest differs");
     ck_assert_has(text, "  chk-2        checkpoint  complete ");
     ck_assert_has(text, "  chk-3        checkpoint  damaged ");
-    ck_assert_has(text, arena_printf(arena, "%s (%zu bytes, operator \"Toy[k]\" subtask 0): missing\n", name,
-                                     scene_content(arena, 5).len));
+    ck_assert_has(text,
+                  arena_printf(arena, "%s (%zu bytes, operator \"Toy[k]\" subtask 0): missing\n",
+                               name, scene_content(arena, 5).len));
     text_of(JOB_DIR "/chk-1", false);
     ck_assert(damaged);
     text_of(JOB_DIR "/chk-2/_metadata", false);
@@ -175,19 +186,23 @@ END_TEST
 START_TEST(json_has_the_same_with_stable_names)
 {
     json_t *o, *first, *op, *files;
-    const char *names[] = {"path", "status", "reason", "checkpoint_id", "kind", "sizes", "metadata_size", "linked",
-                           "not_linked", "faults", "job_id", "job_name", "trigger_ms", "completed_ms", "duration_ms",
-                           "varve_version", "rocksdb_version", "sql", "settings", "operators"};
+    const char *names[] = {
+        "path",          "status",          "reason",     "checkpoint_id", "kind",
+        "sizes",         "metadata_size",   "linked",     "not_linked",    "faults",
+        "job_id",        "job_name",        "trigger_ms", "completed_ms",  "duration_ms",
+        "varve_version", "rocksdb_version", "sql",        "settings",      "operators"};
     const char *name;
     json_t *value;
     size_t at = 0;
 
     o = json_of(JOB_DIR);
     ck_assert_str_eq(json_string_value(json_object_get(o, "type")), "job");
-    ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(o, "shared"), "unreferenced_files")), 0);
+    ck_assert_int_eq(
+        json_integer_value(json_object_get(json_object_get(o, "shared"), "unreferenced_files")), 0);
     ck_assert_uint_eq(json_array_size(json_object_get(o, "checkpoints")), 3);
     first = json_array_get(json_object_get(o, "checkpoints"), 0);
-    json_object_foreach(first, name, value) {
+    json_object_foreach(first, name, value)
+    {
         ck_assert_uint_lt(at, ARRAY_LEN(names));
         ck_assert_str_eq(name, names[at++]);
     }
@@ -196,9 +211,12 @@ START_TEST(json_has_the_same_with_stable_names)
     op = json_array_get(json_object_get(first, "operators"), 0);
     ck_assert_str_eq(json_string_value(json_object_get(op, "name")), "Toy[k]");
     files = json_object_get(
-        json_array_get(json_object_get(json_array_get(json_object_get(op, "subtasks"), 0), "keyed"), 0), "files");
+        json_array_get(json_object_get(json_array_get(json_object_get(op, "subtasks"), 0), "keyed"),
+                       0),
+        "files");
     ck_assert_uint_eq(json_array_size(files), SCENE_FILES + 3);
-    ck_assert_str_eq(json_string_value(json_object_get(json_array_get(files, 0), "scope")), "shared");
+    ck_assert_str_eq(json_string_value(json_object_get(json_array_get(files, 0), "scope")),
+                     "shared");
     ck_assert(json_is_true(json_object_get(json_array_get(files, 0), "new")));
     json_decref(o);
 }
@@ -234,11 +252,15 @@ END_TEST
 
 START_TEST(a_path_that_is_nothing_of_ours_is_refused)
 {
-    ck_assert_rc_msg(inspect_path(&scene.env, "/nowhere", &(struct inspect_options){0}, &out, &damaged, &err), RC_NOT_FOUND,
-                     "inspect: stat /nowhere");
-    ck_assert_rc_msg(inspect_path(&scene.env, "/local", &(struct inspect_options){0}, &out, &damaged, &err), RC_NOT_FOUND,
-                     "/local: neither a checkpoint");
-    ck_assert_rc(inspect_path(&scene.env, JOB_DIR "/LOCK", &(struct inspect_options){0}, &out, &damaged, &err), RC_INVALID);
+    ck_assert_rc_msg(
+        inspect_path(&scene.env, "/nowhere", &(struct inspect_options){0}, &out, &damaged, &err),
+        RC_NOT_FOUND, "inspect: stat /nowhere");
+    ck_assert_rc_msg(
+        inspect_path(&scene.env, "/local", &(struct inspect_options){0}, &out, &damaged, &err),
+        RC_NOT_FOUND, "/local: neither a checkpoint");
+    ck_assert_rc(inspect_path(&scene.env, JOB_DIR "/LOCK", &(struct inspect_options){0}, &out,
+                              &damaged, &err),
+                 RC_INVALID);
     ck_assert_uint_eq(out.len, 0);
 }
 END_TEST
@@ -260,4 +282,5 @@ TEST_MAIN("inspect", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, json_has_the_same_with_stable_names);
           tcase_add_test(tc, a_report_of_the_same_directory_is_the_same);
           tcase_add_test(tc, names_from_a_file_cannot_drive_the_terminal);
-          tcase_add_test(tc, a_path_that_is_nothing_of_ours_is_refused); tcase_add_test(tc, looking_changes_nothing);)
+          tcase_add_test(tc, a_path_that_is_nothing_of_ours_is_refused);
+          tcase_add_test(tc, looking_changes_nothing);)

@@ -126,8 +126,8 @@ START_TEST(directories_are_joined)
 }
 END_TEST
 
-/* A _metadata that names something else than its own files and its job's shared ones would read, and with a claim
- * delete, what is not its own. */
+/* A _metadata that names something else than its own files and its job's shared ones would read,
+ * and with a claim delete, what is not its own. */
 static const struct {
     const char *path;
     bool shared, exclusive;
@@ -157,9 +157,8 @@ START_TEST(a_path_cannot_leave_the_job_directory)
 }
 END_TEST
 
-TEST_MAIN("layout",
-          tcase_add_loop_test(tc, only_chk_and_a_plain_number_is_a_checkpoint, 0,
-                              ARRAY_LEN(checkpoint_names));
+TEST_MAIN("layout", tcase_add_loop_test(tc, only_chk_and_a_plain_number_is_a_checkpoint, 0,
+                                        ARRAY_LEN(checkpoint_names));
           tcase_add_loop_test(tc, each_parser_takes_its_own_names_alone, 0, ARRAY_LEN(names));
           tcase_add_test(tc, what_is_built_is_parsed); tcase_add_test(tc, directories_are_joined);
           tcase_add_loop_test(tc, a_path_cannot_leave_the_job_directory, 0, ARRAY_LEN(paths));)

@@ -6,40 +6,115 @@
 
 /* Each breaks one rule of the sample tree; the message must say which. */
 static struct arena *arena;
-static struct keyed_handle *rocks_of(struct checkpoint_metadata *m) { return m->operators[1].subtasks[0].keyed; }
-static struct keyed_handle *stream_of(struct checkpoint_metadata *m) { return m->operators[2].subtasks[0].keyed; }
+static struct keyed_handle *rocks_of(struct checkpoint_metadata *m)
+{
+    return m->operators[1].subtasks[0].keyed;
+}
+static struct keyed_handle *stream_of(struct checkpoint_metadata *m)
+{
+    return m->operators[2].subtasks[0].keyed;
+}
 
-static void id_zero(struct checkpoint_metadata *m) { m->checkpoint_id = 0; }
-static void id_large(struct checkpoint_metadata *m) { m->checkpoint_id = 1ull << 63; }
-static void kind(struct checkpoint_metadata *m) { m->kind = (enum checkpoint_kind)5; }
-static void job_id(struct checkpoint_metadata *m) { m->job_id[3] = 'X'; }
-static void operator_id(struct checkpoint_metadata *m) { m->operators[0].id[0] = 'A'; }
+static void id_zero(struct checkpoint_metadata *m)
+{
+    m->checkpoint_id = 0;
+}
+static void id_large(struct checkpoint_metadata *m)
+{
+    m->checkpoint_id = 1ull << 63;
+}
+static void kind(struct checkpoint_metadata *m)
+{
+    m->kind = (enum checkpoint_kind)5;
+}
+static void job_id(struct checkpoint_metadata *m)
+{
+    m->job_id[3] = 'X';
+}
+static void operator_id(struct checkpoint_metadata *m)
+{
+    m->operators[0].id[0] = 'A';
+}
 static void operator_twice(struct checkpoint_metadata *m)
 {
     memcpy(m->operators[0].id, m->operators[2].id, sizeof m->operators[0].id);
 }
-static void operator_name(struct checkpoint_metadata *m) { m->operators[0].name = ""; }
-static void no_groups(struct checkpoint_metadata *m) { m->operators[1].key_group_count = 0; }
-static void many_groups(struct checkpoint_metadata *m) { m->operators[1].key_group_count = 32769; }
-static void parallelism(struct checkpoint_metadata *m) { m->operators[1].parallelism = 129; }
-static void no_parallelism(struct checkpoint_metadata *m) { m->operators[1].parallelism = 0; }
-static void subtask_index(struct checkpoint_metadata *m) { m->operators[1].subtasks[1].subtask_index = 2; }
-static void subtask_twice(struct checkpoint_metadata *m) { m->operators[1].subtasks[1].subtask_index = 0; }
-static void finished_with_state(struct checkpoint_metadata *m) { m->operators[1].subtasks[1].finished = true; }
-static void handle_kind(struct checkpoint_metadata *m) { rocks_of(m)->kind = (enum keyed_handle_kind)0; }
-static void handle_groups(struct checkpoint_metadata *m) { rocks_of(m)->key_group_count = 256; }
-static void range_reversed(struct checkpoint_metadata *m) { rocks_of(m)->range.first = 64; }
-static void range_outside(struct checkpoint_metadata *m) { m->operators[1].subtasks[1].keyed->range.last = 128; }
-static void range_shared(struct checkpoint_metadata *m) { m->operators[1].subtasks[1].keyed->range.first = 63; }
-static void backend_id(struct checkpoint_metadata *m) { rocks_of(m)->backend_id = "abc"; }
-static void state_name(struct checkpoint_metadata *m) { rocks_of(m)->states[0].name = ""; }
+static void operator_name(struct checkpoint_metadata *m)
+{
+    m->operators[0].name = "";
+}
+static void no_groups(struct checkpoint_metadata *m)
+{
+    m->operators[1].key_group_count = 0;
+}
+static void many_groups(struct checkpoint_metadata *m)
+{
+    m->operators[1].key_group_count = 32769;
+}
+static void parallelism(struct checkpoint_metadata *m)
+{
+    m->operators[1].parallelism = 129;
+}
+static void no_parallelism(struct checkpoint_metadata *m)
+{
+    m->operators[1].parallelism = 0;
+}
+static void subtask_index(struct checkpoint_metadata *m)
+{
+    m->operators[1].subtasks[1].subtask_index = 2;
+}
+static void subtask_twice(struct checkpoint_metadata *m)
+{
+    m->operators[1].subtasks[1].subtask_index = 0;
+}
+static void finished_with_state(struct checkpoint_metadata *m)
+{
+    m->operators[1].subtasks[1].finished = true;
+}
+static void handle_kind(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->kind = (enum keyed_handle_kind)0;
+}
+static void handle_groups(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->key_group_count = 256;
+}
+static void range_reversed(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->range.first = 64;
+}
+static void range_outside(struct checkpoint_metadata *m)
+{
+    m->operators[1].subtasks[1].keyed->range.last = 128;
+}
+static void range_shared(struct checkpoint_metadata *m)
+{
+    m->operators[1].subtasks[1].keyed->range.first = 63;
+}
+static void backend_id(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->backend_id = "abc";
+}
+static void state_name(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->states[0].name = "";
+}
 static void state_long_name(struct checkpoint_metadata *m)
 {
     rocks_of(m)->states[0].name = arena_printf(arena, "%0256d", 1);
 }
-static void state_kind(struct checkpoint_metadata *m) { rocks_of(m)->states[0].kind = (enum state_kind)7; }
-static void state_namespace(struct checkpoint_metadata *m) { rocks_of(m)->states[0].namespace_type = "INT"; }
-static void state_map(struct checkpoint_metadata *m) { rocks_of(m)->states[0].kind = STATE_MAP; }
+static void state_kind(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->states[0].kind = (enum state_kind)7;
+}
+static void state_namespace(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->states[0].namespace_type = "INT";
+}
+static void state_map(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->states[0].kind = STATE_MAP;
+}
 static void state_twice(struct checkpoint_metadata *m)
 {
     struct keyed_handle *h = rocks_of(m);
@@ -49,30 +124,87 @@ static void state_twice(struct checkpoint_metadata *m)
     h->states = states;
     h->state_count = 2;
 }
-static void inline_size(struct checkpoint_metadata *m) { rocks_of(m)->files[0].size_bytes++; }
-static void inline_digest(struct checkpoint_metadata *m) { rocks_of(m)->files[0].digest.b[0] ^= 1; }
-static void shared_path(struct checkpoint_metadata *m) { rocks_of(m)->files[1].path = "../shared/../x"; }
-static void shared_other_name(struct checkpoint_metadata *m) { rocks_of(m)->files[1].digest.b[0] ^= 1; }
-static void exclusive_path(struct checkpoint_metadata *m) { rocks_of(m)->files[2].path = "../../x"; }
-static void absolute_path(struct checkpoint_metadata *m) { rocks_of(m)->files[2].path = "/etc/passwd"; }
-static void no_path(struct checkpoint_metadata *m) { rocks_of(m)->files[2].path = NULL; }
-static void scope(struct checkpoint_metadata *m) { rocks_of(m)->files[2].scope = (enum file_scope)3; }
-static void file_size(struct checkpoint_metadata *m) { rocks_of(m)->files[2].size_bytes = 1ull << 63; }
-static void local_name(struct checkpoint_metadata *m) { rocks_of(m)->files[1].local_name = "../../etc/x"; }
-static void no_local_name(struct checkpoint_metadata *m) { rocks_of(m)->files[1].local_name = ""; }
-static void local_name_twice(struct checkpoint_metadata *m) { rocks_of(m)->files[1].local_name = "CURRENT"; }
+static void inline_size(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->files[0].size_bytes++;
+}
+static void inline_digest(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->files[0].digest.b[0] ^= 1;
+}
+static void shared_path(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->files[1].path = "../shared/../x";
+}
+static void shared_other_name(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->files[1].digest.b[0] ^= 1;
+}
+static void exclusive_path(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->files[2].path = "../../x";
+}
+static void absolute_path(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->files[2].path = "/etc/passwd";
+}
+static void no_path(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->files[2].path = NULL;
+}
+static void scope(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->files[2].scope = (enum file_scope)3;
+}
+static void file_size(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->files[2].size_bytes = 1ull << 63;
+}
+static void local_name(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->files[1].local_name = "../../etc/x";
+}
+static void no_local_name(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->files[1].local_name = "";
+}
+static void local_name_twice(struct checkpoint_metadata *m)
+{
+    rocks_of(m)->files[1].local_name = "CURRENT";
+}
 static void rocks_offsets(struct checkpoint_metadata *m)
 {
     rocks_of(m)->group_offset_count = 1;
     rocks_of(m)->group_offsets = ARENA_NEW(arena, uint64_t);
 }
-static void stream_files(struct checkpoint_metadata *m) { stream_of(m)->file_count = 0; }
-static void stream_offsets(struct checkpoint_metadata *m) { stream_of(m)->group_offset_count = 127; }
-static void offset_past(struct checkpoint_metadata *m) { stream_of(m)->group_offsets[127] = 1000; }
-static void offset_order(struct checkpoint_metadata *m) { stream_of(m)->group_offsets[3] = 9; }
-static void list_name(struct checkpoint_metadata *m) { m->operators[0].subtasks[0].lists[0].name = ""; }
-static void list_twice(struct checkpoint_metadata *m) { m->operators[0].subtasks[0].lists[1].name = "splits"; }
-static void list_mode(struct checkpoint_metadata *m) { m->operators[0].subtasks[0].lists[1].mode = (enum list_mode)4; }
+static void stream_files(struct checkpoint_metadata *m)
+{
+    stream_of(m)->file_count = 0;
+}
+static void stream_offsets(struct checkpoint_metadata *m)
+{
+    stream_of(m)->group_offset_count = 127;
+}
+static void offset_past(struct checkpoint_metadata *m)
+{
+    stream_of(m)->group_offsets[127] = 1000;
+}
+static void offset_order(struct checkpoint_metadata *m)
+{
+    stream_of(m)->group_offsets[3] = 9;
+}
+static void list_name(struct checkpoint_metadata *m)
+{
+    m->operators[0].subtasks[0].lists[0].name = "";
+}
+static void list_twice(struct checkpoint_metadata *m)
+{
+    m->operators[0].subtasks[0].lists[1].name = "splits";
+}
+static void list_mode(struct checkpoint_metadata *m)
+{
+    m->operators[0].subtasks[0].lists[1].mode = (enum list_mode)4;
+}
 
 static const struct {
     void (*harm)(struct checkpoint_metadata *);
@@ -157,8 +289,9 @@ START_TEST(a_decoded_tree_has_passed_every_rule)
 }
 END_TEST
 
-static enum rc count_file(void *ctx, const struct operator_meta *op, const struct subtask_state *subtask,
-                          struct state_file *file, struct err *err UNUSED)
+static enum rc count_file(void *ctx, const struct operator_meta *op,
+                          const struct subtask_state *subtask, struct state_file *file,
+                          struct err *err UNUSED)
 {
     struct buf *seen = ctx;
 
@@ -185,8 +318,8 @@ START_TEST(every_file_is_visited_in_order)
 END_TEST
 
 static enum rc refuse_second(void *ctx, const struct operator_meta *op UNUSED,
-                             const struct subtask_state *subtask UNUSED, struct state_file *file UNUSED,
-                             struct err *err)
+                             const struct subtask_state *subtask UNUSED,
+                             struct state_file *file UNUSED, struct err *err)
 {
     int *left = ctx;
 
@@ -214,7 +347,8 @@ START_TEST(sizes_add_up_by_place)
     arena = arena_new(0);
     m = sample_metadata(arena, 7, 1);
     metadata_sizes_of(m, &sizes);
-    ck_assert_uint_eq(sizes.full_bytes, sizes.shared_bytes + sizes.exclusive_bytes + sizes.inline_bytes);
+    ck_assert_uint_eq(sizes.full_bytes,
+                      sizes.shared_bytes + sizes.exclusive_bytes + sizes.inline_bytes);
     ck_assert_uint_eq(sizes.shared_count, 2);
     ck_assert_uint_eq(sizes.exclusive_count, 3);
     ck_assert_uint_eq(sizes.inline_count, 2);

@@ -98,7 +98,8 @@ START_TEST(a_cut_file_is_refused_at_every_length_with_the_place)
         if (len < HEADER_BYTES)
             snprintf(place, sizeof place, "chk-7/_metadata: cut at byte %zu of 64", len);
         else
-            snprintf(place, sizeof place, "chk-7/_metadata: cut at byte %zu of %zu", len, encoded.len);
+            snprintf(place, sizeof place, "chk-7/_metadata: cut at byte %zu of %zu", len,
+                     encoded.len);
         ck_assert_rc_msg(decode(bytes_of(cut, len), &m, &err), RC_CORRUPT, place);
         mem_free(cut);
     }
@@ -111,7 +112,8 @@ START_TEST(bytes_after_the_end_are_refused)
     struct checkpoint_metadata m;
 
     buf_append_str(&encoded, "xyz");
-    ck_assert_rc_msg(decode(buf_bytes(&encoded), &m, &err), RC_CORRUPT, "3 bytes follow its end at byte");
+    ck_assert_rc_msg(decode(buf_bytes(&encoded), &m, &err), RC_CORRUPT,
+                     "3 bytes follow its end at byte");
 }
 END_TEST
 
@@ -125,9 +127,10 @@ START_TEST(any_flipped_bit_is_refused_with_a_place_and_a_reason)
 
             encoded.data[at] ^= (uint8_t)(1 << bit);
             rc = decode(buf_bytes(&encoded), &m, &err);
-            ck_assert_msg(rc == RC_CORRUPT || (at < 16 && rc == RC_VERSION), "byte %zu bit %d: %s %s", at,
-                          bit, rc_name(rc), err.msg);
-            ck_assert_msg(strstr(err.msg, "chk-7/_metadata: ") == err.msg && strstr(err.msg, "byte") != NULL,
+            ck_assert_msg(rc == RC_CORRUPT || (at < 16 && rc == RC_VERSION),
+                          "byte %zu bit %d: %s %s", at, bit, rc_name(rc), err.msg);
+            ck_assert_msg(strstr(err.msg, "chk-7/_metadata: ") == err.msg &&
+                              strstr(err.msg, "byte") != NULL,
                           "byte %zu bit %d: %s", at, bit, err.msg);
             encoded.data[at] ^= (uint8_t)(1 << bit);
         }
@@ -149,7 +152,8 @@ START_TEST(random_damage_of_the_body_behind_a_valid_header_never_passes_a_check)
 
         buf_append(&copy, encoded.data, encoded.len);
         for (uint64_t n = 1 + rng_below(&rng, 4); n > 0; n--)
-            copy.data[HEADER_BYTES + rng_below(&rng, copy.len - HEADER_BYTES)] = (uint8_t)rng_u64(&rng);
+            copy.data[HEADER_BYTES + rng_below(&rng, copy.len - HEADER_BYTES)] =
+                (uint8_t)rng_u64(&rng);
         seal_body(copy.data, copy.len);
         rc = metadata_own_decode(buf_bytes(&copy), own, "m", &m, &err);
         if (rc == RC_OK) /* zstd's checksum leaves one in 2^32: only an unharmful write gets here */
@@ -163,7 +167,8 @@ START_TEST(random_damage_of_the_body_behind_a_valid_header_never_passes_a_check)
 }
 END_TEST
 
-/* A message that passes zstd: what protobuf and the rules make of it must hold without memory errors. */
+/* A message that passes zstd: what protobuf and the rules make of it must hold without memory
+ * errors. */
 START_TEST(random_damage_of_the_message_is_refused_or_gives_a_legal_tree)
 {
     struct rng rng;
@@ -171,8 +176,9 @@ START_TEST(random_damage_of_the_message_is_refused_or_gives_a_legal_tree)
     struct err err = {0};
     int refused = 0;
 
-    ck_assert_ok(zframe_decompress(bytes_of(encoded.data + HEADER_BYTES, encoded.len - HEADER_BYTES), 1 << 20,
-                                   &plain, "body", &err));
+    ck_assert_ok(
+        zframe_decompress(bytes_of(encoded.data + HEADER_BYTES, encoded.len - HEADER_BYTES),
+                          1 << 20, &plain, "body", &err));
     rng_seed(&rng, 12);
     for (int round = 0; round < 3000; round++) {
         struct checkpoint_metadata m;
@@ -220,7 +226,8 @@ START_TEST(strangers_and_flinks_metadata_are_told_apart)
     static const uint8_t flink[32] = {0x49, 0x60, 0x67, 0x2d, 0, 0, 0, 6};
 
     ck_assert(!metadata_own_recognise(bytes_of(flink, sizeof flink)));
-    ck_assert_rc_msg(decode(bytes_of(flink, sizeof flink), &m, &err), RC_UNSUPPORTED, "written by Flink");
+    ck_assert_rc_msg(decode(bytes_of(flink, sizeof flink), &m, &err), RC_UNSUPPORTED,
+                     "written by Flink");
     ck_assert_rc_msg(decode(bytes_of_str("hello, this is a text file"), &m, &err), RC_VERSION,
                      "not a _metadata of varve: byte 0 is 0x68 instead of 0x56");
 }
@@ -240,11 +247,13 @@ START_TEST(promised_lengths_meet_a_limit_before_memory)
     ck_assert_rc_msg(decode(buf_bytes(&encoded), &m, &err), RC_LIMIT, "the limit is 10");
     put_le64(encoded.data + 32, METADATA_BYTES_MAX);
     seal_header(encoded.data);
-    ck_assert_rc_msg(decode(buf_bytes(&encoded), &m, &err), RC_CORRUPT, "the header says 1073741824");
+    ck_assert_rc_msg(decode(buf_bytes(&encoded), &m, &err), RC_CORRUPT,
+                     "the header says 1073741824");
 }
 END_TEST
 
-/* Two bytes of message for each empty operator: memory of the decoder grows 80 times faster than the file. */
+/* Two bytes of message for each empty operator: memory of the decoder grows 80 times faster than
+ * the file. */
 START_TEST(a_message_of_many_empty_parts_is_bounded)
 {
     struct err err = {0};
@@ -273,8 +282,9 @@ START_TEST(text_that_is_not_utf8_does_not_make_the_file_unreadable_for_others)
     m->sql = "SELECT '\xff\xc3(\xed\xa0\x80', 'gr\xc3\xbc\xc3\x9f \xf0\x9f\x8c\x8a'";
     metadata_own_encode(m, &out);
     ck_assert_ok(decode(buf_bytes(&out), &back, &err));
-    ck_assert_str_eq(back.sql, "SELECT '\xef\xbf\xbd\xef\xbf\xbd(\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd', "
-                               "'gr\xc3\xbc\xc3\x9f \xf0\x9f\x8c\x8a'");
+    ck_assert_str_eq(back.sql,
+                     "SELECT '\xef\xbf\xbd\xef\xbf\xbd(\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd', "
+                     "'gr\xc3\xbc\xc3\x9f \xf0\x9f\x8c\x8a'");
     buf_release(&out);
 }
 END_TEST
@@ -307,15 +317,17 @@ START_TEST(zstd_and_protoc_read_it)
 
     tmpdir_make(&tmp);
     tmpdir_write(&tmp, "_metadata", encoded.data, encoded.len);
-    command = arena_printf(arena,
-                           "cd %s && zstd -dc _metadata > plain && protoc -I%s/.. "
-                           "--decode=varve.checkpoint.Metadata checkpoint/metadata.proto < plain > text",
-                           tmp.path, TESTS_DIR);
+    command =
+        arena_printf(arena,
+                     "cd %s && zstd -dc _metadata > plain && protoc -I%s/.. "
+                     "--decode=varve.checkpoint.Metadata checkpoint/metadata.proto < plain > text",
+                     tmp.path, TESTS_DIR);
     ck_assert_int_eq(system(command), 0); /* packages zstd and protobuf-compiler */
     text = tmpdir_read(&tmp, "text");
     copy = arena_strndup(arena, (const char *)text.data, text.len);
     for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
-        ck_assert_msg(strstr(copy, wanted[i]) != NULL, "protoc's text lacks %s:\n%s", wanted[i], copy);
+        ck_assert_msg(strstr(copy, wanted[i]) != NULL, "protoc's text lacks %s:\n%s", wanted[i],
+                      copy);
     tmpdir_remove(&tmp);
 }
 END_TEST

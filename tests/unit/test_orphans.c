@@ -92,8 +92,10 @@ START_TEST(deletion_takes_what_was_listed_and_nothing_else)
     ck_assert_ok(orphans_scan(fs, JOB_DIR, &report, &err));
     ck_assert_uint_eq(report.orphan_count, 0);
     sim_fs_dump(fs, &dump);
-    ck_assert(strstr(buf_cstr(&dump), "shared/notes.txt") != NULL && strstr(buf_cstr(&dump), "chk-2/notes.txt") != NULL &&
-              strstr(buf_cstr(&dump), "/taskowned/0011") != NULL && strstr(buf_cstr(&dump), "chk-04") != NULL);
+    ck_assert(strstr(buf_cstr(&dump), "shared/notes.txt") != NULL &&
+              strstr(buf_cstr(&dump), "chk-2/notes.txt") != NULL &&
+              strstr(buf_cstr(&dump), "/taskowned/0011") != NULL &&
+              strstr(buf_cstr(&dump), "chk-04") != NULL);
     buf_release(&dump);
 }
 END_TEST
@@ -122,7 +124,8 @@ START_TEST(an_unreadable_metadata_stops_every_deletion)
     ck_assert_uint_eq(report.unreadable_count, 1);
     ck_assert_ptr_null(report.checkpoints[0].meta);
     ck_assert(strstr(report.checkpoints[0].reason, "chk-1/_metadata: digest differs") != NULL);
-    ck_assert_rc_msg(orphans_delete(&scene.env, &report, 0, &deleted, &err), RC_STATE, "chk-1/_metadata");
+    ck_assert_rc_msg(orphans_delete(&scene.env, &report, 0, &deleted, &err), RC_STATE,
+                     "chk-1/_metadata");
     ck_assert_uint_eq(deleted, 0);
 }
 END_TEST

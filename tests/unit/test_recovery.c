@@ -66,7 +66,7 @@ static void cut(const char *path, uint64_t len)
     ck_assert_ok(fs_close(&file, &err));
 }
 
-/* ---- paths ------------------------------------------------------------------------------------------ */
+/* ---- paths ---------------------------------------------------------------------------------- */
 
 static const struct {
     const char *path;
@@ -101,9 +101,11 @@ static const struct {
     const char *message;
 } refusals[] = {
     {"/nowhere", RC_NOT_FOUND, "restore: stat /nowhere: "},
-    {"/empty", RC_NOT_FOUND, "/empty: neither a checkpoint, a savepoint, a job's directory nor a directory of those"},
+    {"/empty", RC_NOT_FOUND,
+     "/empty: neither a checkpoint, a savepoint, a job's directory nor a directory of those"},
     {JOB_DIR "/chk-4", RC_NOT_FOUND, JOB_DIR "/chk-4"},
-    {JOB_DIR "/chk-9", RC_NOT_FOUND, "chk-9: has no _metadata: this checkpoint was never completed"},
+    {JOB_DIR "/chk-9", RC_NOT_FOUND,
+     "chk-9: has no _metadata: this checkpoint was never completed"},
     {JOB_DIR "/LOCK", RC_INVALID, "LOCK: neither a directory nor a file named _metadata"},
     {"hdfs://host/ckpt", RC_UNSUPPORTED, "hdfs"},
 };
@@ -127,7 +129,7 @@ START_TEST(an_incomplete_checkpoint_is_not_offered_but_its_id_counts)
 }
 END_TEST
 
-/* ---- damage ----------------------------------------------------------------------------------------- */
+/* ---- damage --------------------------------------------------------------------------------- */
 
 /* B15 */
 START_TEST(a_cut_metadata_says_where)
@@ -137,11 +139,13 @@ START_TEST(a_cut_metadata_says_where)
 
     ck_assert_ok(fs_stat(sim, JOB_DIR "/chk-3/_metadata", &st, &err));
     cut(JOB_DIR "/chk-3/_metadata", lengths[_i]);
-    ck_assert_rc_msg(open_path(JOB_DIR "/chk-3", &plain), RC_CORRUPT,
-                     lengths[_i] < 64
-                         ? arena_printf(arena, JOB_DIR "/chk-3/_metadata: cut at byte %" PRIu64 " of 64", lengths[_i])
-                         : arena_printf(arena, JOB_DIR "/chk-3/_metadata: cut at byte %" PRIu64 " of %" PRIu64,
-                                        lengths[_i], st.size_bytes));
+    ck_assert_rc_msg(
+        open_path(JOB_DIR "/chk-3", &plain), RC_CORRUPT,
+        lengths[_i] < 64
+            ? arena_printf(arena, JOB_DIR "/chk-3/_metadata: cut at byte %" PRIu64 " of 64",
+                           lengths[_i])
+            : arena_printf(arena, JOB_DIR "/chk-3/_metadata: cut at byte %" PRIu64 " of %" PRIu64,
+                           lengths[_i], st.size_bytes));
 }
 END_TEST
 
@@ -154,9 +158,11 @@ START_TEST(every_missing_file_is_listed)
     ck_assert_uint_eq(r.fault_count, 3);
     ck_assert(strstr(err.msg, "3 of its files are missing:") != NULL);
     for (uint64_t i = 3; i <= 5; i++)
-        ck_assert_msg(strstr(err.msg, arena_printf(arena, "%s (%zu bytes, operator \"Toy[k]\" subtask 0): missing",
-                                                   shared_of(i), scene_content(arena, i).len)) != NULL,
-                      "%s", err.msg);
+        ck_assert_msg(
+            strstr(err.msg,
+                   arena_printf(arena, "%s (%zu bytes, operator \"Toy[k]\" subtask 0): missing",
+                                shared_of(i), scene_content(arena, i).len)) != NULL,
+            "%s", err.msg);
     ck_assert_ptr_null(r.meta);
 }
 END_TEST
@@ -184,7 +190,8 @@ START_TEST(a_moved_directory_restores_and_a_part_of_it_does_not)
     ck_assert_ok(fs_mkdir(sim, "/alone", &err));
     ck_assert_ok(fs_mkdir(sim, "/alone/chk-3", &err));
     ck_assert_ok(fs_copy(sim, JOB_DIR "/chk-3/_metadata", "/alone/chk-3/_metadata", &err));
-    ck_assert_rc_msg(open_path("/alone/chk-3", &plain), RC_NOT_FOUND, "5 of its files are missing:");
+    ck_assert_rc_msg(open_path("/alone/chk-3", &plain), RC_NOT_FOUND,
+                     "5 of its files are missing:");
     scene_close(&scene);
     ck_assert_ok(fs_rename(sim, JOB_DIR, "/moved", &err));
     ck_assert_ok(open_path("/moved/chk-3", &with_digests));
@@ -218,19 +225,25 @@ START_TEST(when_none_verifies_every_reason_is_said)
     for (uint64_t id = 1; id <= 3; id++)
         cut(arena_printf(arena, JOB_DIR "/chk-%" PRIu64 "/_metadata", id), 70 + id);
     ck_assert_int_eq(open_path(JOB_DIR, &plain), RC_CORRUPT);
-    ck_assert_msg(strstr(err.msg, "none of the 3 snapshots") != NULL && strstr(err.msg, "cut at byte 71") != NULL &&
-                      strstr(err.msg, "cut at byte 73") != NULL, "%s", err.msg);
+    ck_assert_msg(strstr(err.msg, "none of the 3 snapshots") != NULL &&
+                      strstr(err.msg, "cut at byte 71") != NULL &&
+                      strstr(err.msg, "cut at byte 73") != NULL,
+                  "%s", err.msg);
 }
 END_TEST
 
-/* B14: what may pass is not taken for damage: no older one is chosen because the newest cannot be read right now. */
+/* B14: what may pass is not taken for damage: no older one is chosen because the newest cannot be
+ * read right now. */
 START_TEST(a_read_error_names_file_and_errno_and_passes_nothing_over)
 {
     static const char *const given[] = {JOB_DIR "/chk-3", JOB_DIR, "/ckpt"};
 
-    fault_fs_add(fs, (struct fault){.kinds = FAULT_OPEN_READ, .path = "*chk-3/_metadata", .times = UINT64_MAX,
+    fault_fs_add(fs, (struct fault){.kinds = FAULT_OPEN_READ,
+                                    .path = "*chk-3/_metadata",
+                                    .times = UINT64_MAX,
                                     .os_errno = EACCES});
-    ck_assert_rc_msg(open_path(given[_i], &plain), RC_IO, "chk-3/_metadata (injected): Permission denied");
+    ck_assert_rc_msg(open_path(given[_i], &plain), RC_IO,
+                     "chk-3/_metadata (injected): Permission denied");
     fault_fs_clear(fs);
     ck_assert_ok(open_path(given[_i], &plain));
     ck_assert_uint_eq(r.meta->checkpoint_id, 3);
@@ -253,7 +266,7 @@ START_TEST(looking_writes_nothing)
 }
 END_TEST
 
-/* ---- several jobs, savepoints ------------------------------------------------------------------------ */
+/* ---- several jobs, savepoints --------------------------------------------------------------- */
 
 static void make_savepoint(uint64_t id, struct storage_attempt **a)
 {
@@ -329,7 +342,9 @@ TEST_MAIN("recovery", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, a_file_of_another_length_is_a_fault);
           tcase_add_test(tc, a_flipped_bit_is_found_by_digest);
           tcase_add_test(tc, a_moved_directory_restores_and_a_part_of_it_does_not);
-          tcase_add_loop_test(tc, a_directory_gives_the_newest_that_verifies_and_says_what_it_skipped, 0, 2);
+          tcase_add_loop_test(tc,
+                              a_directory_gives_the_newest_that_verifies_and_says_what_it_skipped,
+                              0, 2);
           tcase_add_test(tc, when_none_verifies_every_reason_is_said);
           tcase_add_loop_test(tc, a_read_error_names_file_and_errno_and_passes_nothing_over, 0, 3);
           tcase_add_test(tc, looking_writes_nothing);

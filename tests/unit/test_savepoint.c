@@ -51,7 +51,8 @@ static const char *make(uint64_t id, const char *directory, struct checkpoint_me
     return dir;
 }
 
-/* Every file lies beside _metadata: the directory can be moved, and the job's shared/ is not needed. */
+/* Every file lies beside _metadata: the directory can be moved, and the job's shared/ is not
+ * needed. */
 START_TEST(a_savepoint_names_nothing_outside_its_directory)
 {
     struct checkpoint_metadata m;
@@ -62,11 +63,13 @@ START_TEST(a_savepoint_names_nothing_outside_its_directory)
 
     ck_assert(strncmp(path_base(dir), "savepoint-012345-", 17) == 0);
     for (size_t i = 0; i < SCENE_FILES + 3; i++)
-        ck_assert(f[i].scope == FILE_INLINE || (f[i].scope == FILE_EXCLUSIVE && strchr(f[i].path, '/') == NULL));
+        ck_assert(f[i].scope == FILE_INLINE ||
+                  (f[i].scope == FILE_EXCLUSIVE && strchr(f[i].path, '/') == NULL));
     ck_assert_ok(fs_stat(sim, arena_printf(arena, "%s/%s", dir, f[0].path), &st, &err));
     ck_assert_uint_eq(st.link_count, 2); /* a hard link of the local file */
     ck_assert_ok(fs_rename(sim, dir, "/elsewhere", &err));
-    ck_assert_ok(recovery_open(&scene.env, "/elsewhere", &(struct recovery_options){.digests = true}, &r, &err));
+    ck_assert_ok(recovery_open(&scene.env, "/elsewhere",
+                               &(struct recovery_options){.digests = true}, &r, &err));
     ck_assert_uint_eq(r.meta->checkpoint_id, 1);
     recovered_release(&r);
 }
@@ -84,7 +87,8 @@ START_TEST(a_savepoint_survives_a_power_loss_whole)
     scene_close(&scene);
     rng_seed(&rng, (uint64_t)_i);
     sim_fs_crash(sim, &rng);
-    ck_assert_ok(recovery_open(&scene.env, dir, &(struct recovery_options){.digests = true}, &r, &err));
+    ck_assert_ok(
+        recovery_open(&scene.env, dir, &(struct recovery_options){.digests = true}, &r, &err));
     recovered_release(&r);
 }
 END_TEST
@@ -95,7 +99,8 @@ START_TEST(a_directory_may_be_a_uri_and_must_be_a_file_system)
     struct storage_attempt *a;
 
     ck_assert(strncmp(make(1, "file:///user/saves", &m), "/user/saves/savepoint-", 22) == 0);
-    ck_assert_rc_msg(savepoint_begin(scene.storage, 2, "s3://bucket/x", &a, &err), RC_UNSUPPORTED, "s3");
+    ck_assert_rc_msg(savepoint_begin(scene.storage, 2, "s3://bucket/x", &a, &err), RC_UNSUPPORTED,
+                     "s3");
 }
 END_TEST
 
@@ -121,7 +126,8 @@ START_TEST(checkpoints_leave_savepoints_alone)
     dir = make(2, "/ckpt", &m);
     for (uint64_t id = 3; id < 8; id++)
         ck_assert_ok(scene_step(&scene, id, &err));
-    ck_assert_ok(recovery_open(&scene.env, dir, &(struct recovery_options){.digests = true}, &r, &err));
+    ck_assert_ok(
+        recovery_open(&scene.env, dir, &(struct recovery_options){.digests = true}, &r, &err));
     recovered_release(&r);
 }
 END_TEST
@@ -130,13 +136,17 @@ START_TEST(ten_taken_names_are_enough)
 {
     struct storage_attempt *a;
 
-    fault_fs_add(fs, (struct fault){.kinds = FAULT_MKDIR, .path = "*/savepoint-*", .times = UINT64_MAX,
+    fault_fs_add(fs, (struct fault){.kinds = FAULT_MKDIR,
+                                    .path = "*/savepoint-*",
+                                    .times = UINT64_MAX,
                                     .os_errno = EEXIST});
     ck_assert_rc_msg(savepoint_begin(scene.storage, 1, "/saves", &a, &err), RC_EXISTS,
                      "no free name in /saves after 10 tries");
     ck_assert_uint_eq(fault_fs_hits(fs), 10);
     fault_fs_clear(fs);
-    fault_fs_add(fs, (struct fault){.kinds = FAULT_MKDIR, .path = "*/savepoint-*", .times = 9, .os_errno = EEXIST});
+    fault_fs_add(
+        fs, (struct fault){
+                .kinds = FAULT_MKDIR, .path = "*/savepoint-*", .times = 9, .os_errno = EEXIST});
     ck_assert_ok(savepoint_begin(scene.storage, 1, "/saves", &a, &err));
     ck_assert_ok(storage_attempt_abort(a, &err));
     storage_attempt_free(a);
@@ -155,7 +165,8 @@ START_TEST(a_full_disk_fails_the_savepoint_alone)
     sim_fs_allow(sim, false, false);
     ck_assert_ok(savepoint_begin(scene.storage, 2, "/saves", &a, &err));
     sim_fs_set_capacity(sim, 1000);
-    ck_assert_rc_msg(scene_publish(&scene, a, 2, arena, &m, &err), RC_IO, "No space left on device");
+    ck_assert_rc_msg(scene_publish(&scene, a, 2, arena, &m, &err), RC_IO,
+                     "No space left on device");
     ck_assert_ok(storage_attempt_abort(a, &err));
     ck_assert(!fs_exists(sim, storage_attempt_dir(a)));
     storage_attempt_free(a);
@@ -166,13 +177,14 @@ START_TEST(a_full_disk_fails_the_savepoint_alone)
 }
 END_TEST
 
-/* ---- dispose ---------------------------------------------------------------------------------------- */
+/* ---- dispose -------------------------------------------------------------------------------- */
 
 START_TEST(a_disposed_savepoint_is_gone)
 {
     struct checkpoint_metadata m;
     const char *dir = make(1, "/saves", &m);
-    const char *const given[] = {dir, arena_printf(arena, "%s/_metadata", dir), arena_printf(arena, "file://%s", dir)};
+    const char *const given[] = {dir, arena_printf(arena, "%s/_metadata", dir),
+                                 arena_printf(arena, "file://%s", dir)};
 
     ck_assert_ok(savepoint_dispose(&scene.env, given[_i], &err));
     ck_assert(!fs_exists(sim, dir));
@@ -188,7 +200,8 @@ START_TEST(dispose_leaves_strangers_and_what_it_cannot_read)
 
     ck_assert(sim_fs_flip(sim, arena_printf(arena, "%s/_metadata", dir), 80, 1));
     ck_assert_rc(savepoint_dispose(&scene.env, dir, &err), RC_CORRUPT);
-    ck_assert(fs_exists(sim, arena_printf(arena, "%s/%s", dir, m.operators[0].subtasks[0].keyed[0].files[0].path)));
+    ck_assert(fs_exists(
+        sim, arena_printf(arena, "%s/%s", dir, m.operators[0].subtasks[0].keyed[0].files[0].path)));
     ck_assert(sim_fs_flip(sim, arena_printf(arena, "%s/_metadata", dir), 80, 1));
     note = arena_printf(arena, "%s/notes.txt", dir);
     ck_assert_ok(fs_create(sim, note, &file, &err));
@@ -206,7 +219,8 @@ START_TEST(a_retained_checkpoint_is_disposed_with_what_it_names_alone)
 
     for (uint64_t id = 1; id <= 3; id++)
         ck_assert_ok(scene_checkpoint(&scene, id, &err));
-    ck_assert_rc_msg(savepoint_dispose(&scene.env, JOB_DIR "/chk-2", &err), RC_STATE, "in use by a running job");
+    ck_assert_rc_msg(savepoint_dispose(&scene.env, JOB_DIR "/chk-2", &err), RC_STATE,
+                     "in use by a running job");
     scene_close(&scene);
     ck_assert_ok(savepoint_dispose(&scene.env, JOB_DIR "/chk-2", &err));
     ck_assert_ok(savepoint_dispose(&scene.env, JOB_DIR "/chk-3", &err));
@@ -239,7 +253,8 @@ TEST_MAIN("savepoint", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_loop_test(tc, a_savepoint_survives_a_power_loss_whole, 0, 20);
           tcase_add_test(tc, a_directory_may_be_a_uri_and_must_be_a_file_system);
           tcase_add_test(tc, jobmanager_storage_has_savepoints_too);
-          tcase_add_test(tc, checkpoints_leave_savepoints_alone); tcase_add_test(tc, ten_taken_names_are_enough);
+          tcase_add_test(tc, checkpoints_leave_savepoints_alone);
+          tcase_add_test(tc, ten_taken_names_are_enough);
           tcase_add_test(tc, a_full_disk_fails_the_savepoint_alone);
           tcase_add_loop_test(tc, a_disposed_savepoint_is_gone, 0, 3);
           tcase_add_test(tc, dispose_leaves_strangers_and_what_it_cannot_read);

@@ -90,9 +90,12 @@ END_TEST
 
 START_TEST(nothing_goes_while_the_metadata_cannot)
 {
-    fault_fs_add(fs, (struct fault){.kinds = FAULT_UNLINK, .path = "*_metadata", .times = 1, .os_errno = EIO});
-    ck_assert_rc_msg(snapshot_dir_remove(&scene.env, "/d", &err), RC_IO, "remove /d: unlink /d/_metadata");
-    ck_assert(fs_exists(sim, "/d/s-0.bin") && fs_exists(sim, "/d/00112233445566778899aabbccddeeff.sst"));
+    fault_fs_add(fs, (struct fault){
+                         .kinds = FAULT_UNLINK, .path = "*_metadata", .times = 1, .os_errno = EIO});
+    ck_assert_rc_msg(snapshot_dir_remove(&scene.env, "/d", &err), RC_IO,
+                     "remove /d: unlink /d/_metadata");
+    ck_assert(fs_exists(sim, "/d/s-0.bin") &&
+              fs_exists(sim, "/d/00112233445566778899aabbccddeeff.sst"));
     ck_assert_ok(snapshot_dir_remove(&scene.env, "/d", &err));
 }
 END_TEST

@@ -91,7 +91,7 @@ static struct bytes filled(size_t len)
     return bytes_of(data, len);
 }
 
-/* ---- open ------------------------------------------------------------------------------------------- */
+/* ---- open ----------------------------------------------------------------------------------- */
 
 START_TEST(opening_makes_the_layout)
 {
@@ -112,7 +112,8 @@ START_TEST(a_second_process_is_refused_by_name)
 
     ck_assert_ok(scene_open(&scene, &err));
     scene_init(&other, fs, "/ckpt", "/elsewhere");
-    ck_assert_rc_msg(scene_open(&other, &err), RC_STATE, "in use by a running job (pid 4711, job scene)");
+    ck_assert_rc_msg(scene_open(&other, &err), RC_STATE,
+                     "in use by a running job (pid 4711, job scene)");
     scene_close(&scene);
     ck_assert_ok(scene_open(&other, &err)); /* the lock came back */
     scene_close(&other);
@@ -121,20 +122,25 @@ END_TEST
 
 START_TEST(a_threshold_above_the_limit_is_refused)
 {
-    struct storage_config config = {.env = &scene.env, .dir = "/ckpt", .job_id = SCENE_JOB_ID, .holder = "x",
+    struct storage_config config = {.env = &scene.env,
+                                    .dir = "/ckpt",
+                                    .job_id = SCENE_JOB_ID,
+                                    .holder = "x",
                                     .inline_threshold_bytes = STORAGE_INLINE_MAX + 1};
     struct storage *s;
 
-    ck_assert_rc_msg(storage_open(&config, &s, &err), RC_LIMIT, "data-inline-threshold: 1048577 bytes");
+    ck_assert_rc_msg(storage_open(&config, &s, &err), RC_LIMIT,
+                     "data-inline-threshold: 1048577 bytes");
 }
 END_TEST
 
-/* ---- exclusive files -------------------------------------------------------------------------------- */
+/* ---- exclusive files ------------------------------------------------------------------------ */
 
 static const struct {
     size_t len;
     bool in_file;
-} exclusives[] = {{0, false}, {1, false}, {100, false}, {101, true}, {4096, true}, {4097, true}, {50000, true}};
+} exclusives[] = {{0, false},   {1, false},   {100, false}, {101, true},
+                  {4096, true}, {4097, true}, {50000, true}};
 
 START_TEST(small_content_is_inline_and_large_content_is_a_durable_file)
 {
@@ -179,7 +185,8 @@ START_TEST(a_stream_gives_back_its_pieces)
     ck_assert_ok(t->ops->stream_open(t, &stream, &err));
     for (size_t at = 0; at < content.len; at += 777)
         ck_assert_ok(t->ops->stream_append(
-            stream, bytes_of(content.data + at, content.len - at < 777 ? content.len - at : 777), &err));
+            stream, bytes_of(content.data + at, content.len - at < 777 ? content.len - at : 777),
+            &err));
     ck_assert_ok(t->ops->stream_finish(stream, arena, &f, &err));
     ck_assert(digest_eq(f.digest, digest_of(content)));
     ck_assert_uint_eq(f.size_bytes, content.len);
@@ -192,14 +199,15 @@ START_TEST(a_stream_gives_back_its_pieces)
 }
 END_TEST
 
-/* ---- shared files ----------------------------------------------------------------------------------- */
+/* ---- shared files --------------------------------------------------------------------------- */
 
 static struct state_file publish(struct storage_attempt *a, const char *local, struct bytes content)
 {
     struct snapshot_target *t = storage_attempt_target(a, "op");
     struct state_file f;
 
-    ck_assert_ok(t->ops->publish_shared(t, arena, local, content.len, digest_of(content), &f, &err));
+    ck_assert_ok(
+        t->ops->publish_shared(t, arena, local, content.len, digest_of(content), &f, &err));
     storage_target_release(t);
     return f;
 }
@@ -255,8 +263,9 @@ START_TEST(a_local_file_of_another_length_is_refused)
     write_file("/local/1.sst", scene_content(arena, 1));
     a = begin(1);
     t = storage_attempt_target(a, "op");
-    ck_assert_rc_msg(t->ops->publish_shared(t, arena, "/local/1.sst", 7, digest_of(bytes_of_str("x")), &f, &err),
-                     RC_CORRUPT, "/local/1.sst: 213 bytes instead of 7");
+    ck_assert_rc_msg(
+        t->ops->publish_shared(t, arena, "/local/1.sst", 7, digest_of(bytes_of_str("x")), &f, &err),
+        RC_CORRUPT, "/local/1.sst: 213 bytes instead of 7");
     storage_target_release(t);
     end(a);
 }
@@ -327,38 +336,77 @@ START_TEST(without_links_files_are_copied_durably_and_it_is_said_once)
 }
 END_TEST
 
-/* ---- the interleaving -------------------------------------------------------------------------------
+/* ---- the interleaving --------------------------------------------------------------------
  *
- * design.md section 6: attempt n aborts, the cleaner queues x, n+1 finds x present and names it, the cleaner unlinks x.
+ * design.md section 6: attempt n aborts, the cleaner queues x, n+1 finds x present and names it,
+ * the cleaner unlinks x.
  *
- * A file system between storage and disk stops the cleaner inside its unlink of x and lets another thread publish x for
- * n+1 meanwhile. With the reservation that thread waits for the deletion and links x anew; the grace time runs out and
- * the unlink goes on.
+ * A file system between storage and disk stops the cleaner inside its unlink of x and lets another
+ * thread publish x for n+1 meanwhile. With the reservation that thread waits for the deletion and
+ * links x anew; the grace time runs out and the unlink goes on.
  *
- * Verified to fail without it, by changing publish_reserved() in attempt.c: with reserve() called after transfer_file()
- * this test says "x is gone, and checkpoint 2 names it"; with reserve() and shared_registry_published() taken out
- * altogether nothing is ever deleted, and this test and the next fail for that.
+ * Verified to fail without it, by changing publish_reserved() in attempt.c: with reserve() called
+ * after transfer_file() this test says "x is gone, and checkpoint 2 names it"; with reserve() and
+ * shared_registry_published() taken out altogether nothing is ever deleted, and this test and the
+ * next fail for that.
  */
 
 struct hook_fs {
-    struct fs fs; /* first */
+    struct fs fs;        /* first */
     const char *stop_at; /* the unlink of this path waits */
     atomic_bool stopped, released;
 };
 static struct hook_fs hook;
 
-static enum rc h_create(struct fs *f UNUSED, const char *p, struct fs_file **o, struct err *e) { return sim->ops->create(sim, p, o, e); }
-static enum rc h_open_read(struct fs *f UNUSED, const char *p, struct fs_file **o, struct err *e) { return sim->ops->open_read(sim, p, o, e); }
-static enum rc h_open_append(struct fs *f UNUSED, const char *p, uint64_t l, struct fs_file **o, struct err *e) { return sim->ops->open_append(sim, p, l, o, e); }
-static enum rc h_rename(struct fs *f UNUSED, const char *a, const char *b, struct err *e) { return sim->ops->rename(sim, a, b, e); }
-static enum rc h_link(struct fs *f UNUSED, const char *a, const char *b, struct err *e) { return sim->ops->link(sim, a, b, e); }
-static enum rc h_reflink(struct fs *f UNUSED, const char *a, const char *b, struct err *e) { return sim->ops->reflink(sim, a, b, e); }
-static enum rc h_rmdir(struct fs *f UNUSED, const char *p, struct err *e) { return sim->ops->rmdir(sim, p, e); }
-static enum rc h_mkdir(struct fs *f UNUSED, const char *p, struct err *e) { return sim->ops->mkdir(sim, p, e); }
-static enum rc h_list(struct fs *f UNUSED, const char *p, fs_list_fn *fn, void *c, struct err *e) { return sim->ops->list(sim, p, fn, c, e); }
-static enum rc h_stat(struct fs *f UNUSED, const char *p, struct fs_stat *s, struct err *e) { return sim->ops->stat(sim, p, s, e); }
-static enum rc h_sync_dir(struct fs *f UNUSED, const char *p, struct err *e) { return sim->ops->sync_dir(sim, p, e); }
-static enum rc h_lock(struct fs *f UNUSED, const char *p, struct fs_file **o, struct err *e) { return sim->ops->lock(sim, p, o, e); }
+static enum rc h_create(struct fs *f UNUSED, const char *p, struct fs_file **o, struct err *e)
+{
+    return sim->ops->create(sim, p, o, e);
+}
+static enum rc h_open_read(struct fs *f UNUSED, const char *p, struct fs_file **o, struct err *e)
+{
+    return sim->ops->open_read(sim, p, o, e);
+}
+static enum rc h_open_append(struct fs *f UNUSED, const char *p, uint64_t l, struct fs_file **o,
+                             struct err *e)
+{
+    return sim->ops->open_append(sim, p, l, o, e);
+}
+static enum rc h_rename(struct fs *f UNUSED, const char *a, const char *b, struct err *e)
+{
+    return sim->ops->rename(sim, a, b, e);
+}
+static enum rc h_link(struct fs *f UNUSED, const char *a, const char *b, struct err *e)
+{
+    return sim->ops->link(sim, a, b, e);
+}
+static enum rc h_reflink(struct fs *f UNUSED, const char *a, const char *b, struct err *e)
+{
+    return sim->ops->reflink(sim, a, b, e);
+}
+static enum rc h_rmdir(struct fs *f UNUSED, const char *p, struct err *e)
+{
+    return sim->ops->rmdir(sim, p, e);
+}
+static enum rc h_mkdir(struct fs *f UNUSED, const char *p, struct err *e)
+{
+    return sim->ops->mkdir(sim, p, e);
+}
+static enum rc h_list(struct fs *f UNUSED, const char *p, fs_list_fn *fn, void *c, struct err *e)
+{
+    return sim->ops->list(sim, p, fn, c, e);
+}
+static enum rc h_stat(struct fs *f UNUSED, const char *p, struct fs_stat *s, struct err *e)
+{
+    return sim->ops->stat(sim, p, s, e);
+}
+static enum rc h_sync_dir(struct fs *f UNUSED, const char *p, struct err *e)
+{
+    return sim->ops->sync_dir(sim, p, e);
+}
+static enum rc h_lock(struct fs *f UNUSED, const char *p, struct fs_file **o, struct err *e)
+{
+    return sim->ops->lock(sim, p, o, e);
+}
 static enum rc h_unlink(struct fs *f UNUSED, const char *path, struct err *e)
 {
     if (hook.stop_at != NULL && strcmp(path, hook.stop_at) == 0) {
@@ -369,9 +417,19 @@ static enum rc h_unlink(struct fs *f UNUSED, const char *path, struct err *e)
     return sim->ops->unlink(sim, path, e);
 }
 static const struct fs_ops hook_ops = {
-    .create = h_create, .open_read = h_open_read, .open_append = h_open_append, .rename = h_rename,
-    .link = h_link, .reflink = h_reflink, .unlink = h_unlink, .rmdir = h_rmdir, .mkdir = h_mkdir,
-    .list = h_list, .stat = h_stat, .sync_dir = h_sync_dir, .lock = h_lock,
+    .create = h_create,
+    .open_read = h_open_read,
+    .open_append = h_open_append,
+    .rename = h_rename,
+    .link = h_link,
+    .reflink = h_reflink,
+    .unlink = h_unlink,
+    .rmdir = h_rmdir,
+    .mkdir = h_mkdir,
+    .list = h_list,
+    .stat = h_stat,
+    .sync_dir = h_sync_dir,
+    .lock = h_lock,
 };
 
 struct publisher {
@@ -389,7 +447,8 @@ static void publish_when_stopped(void *arg)
 
     for (int ms = 0; ms < 5000 && !atomic_load(&hook.stopped); ms++)
         usleep(1000);
-    p->rc = t->ops->publish_shared(t, own, "/local/x.sst", p->content.len, digest_of(p->content), &f, NULL);
+    p->rc = t->ops->publish_shared(t, own, "/local/x.sst", p->content.len, digest_of(p->content),
+                                   &f, NULL);
     atomic_store(&hook.released, true);
     storage_target_release(t);
     arena_free(own);
@@ -412,7 +471,8 @@ START_TEST(abort_clean_and_publish_of_one_shared_name_interleave_without_loss)
     publisher.attempt = begin(2);
     hook.stop_at = shared_path(content);
     thread = thread_start("publisher", publish_when_stopped, &publisher);
-    ck_assert_ok(storage_clean(scene.storage, NULL, &err)); /* clean: stops inside the unlink of x */
+    ck_assert_ok(
+        storage_clean(scene.storage, NULL, &err)); /* clean: stops inside the unlink of x */
     thread_join(thread);
     ck_assert(atomic_load(&hook.stopped));
     ck_assert_int_eq(publisher.rc, RC_OK);
@@ -422,7 +482,8 @@ START_TEST(abort_clean_and_publish_of_one_shared_name_interleave_without_loss)
 }
 END_TEST
 
-/* The same three in every order, one after the other: steps of a word, a = abort(1), c = clean, p = publish(2). */
+/* The same three in every order, one after the other: steps of a word, a = abort(1), c = clean, p =
+ * publish(2). */
 static const char *const orders[] = {"acp", "apc", "pac", "apcc", "pacac", "cpacc"};
 
 START_TEST(in_every_order_the_file_stays_while_it_is_named_and_goes_when_it_is_not)
@@ -466,8 +527,8 @@ static void publish_all(void *arg)
         struct bytes content = scene_content(own, i);
         struct state_file f;
 
-        if (t->ops->publish_shared(t, own, arena_printf(own, "/local/%" PRIu64 ".sst", i), content.len,
-                                   digest_of(content), &f, NULL) != RC_OK ||
+        if (t->ops->publish_shared(t, own, arena_printf(own, "/local/%" PRIu64 ".sst", i),
+                                   content.len, digest_of(content), &f, NULL) != RC_OK ||
             t->ops->publish_exclusive(t, own, bytes_of(content.data, 150), &f, NULL) != RC_OK)
             atomic_fetch_add(&crowd->failures, 1);
     }
@@ -492,7 +553,8 @@ START_TEST(several_threads_publish_the_same_names_at_once)
         thread_join(threads[i]);
     ck_assert_int_eq(atomic_load(&crowd.failures), 0);
     for (uint64_t i = 0; i < 20; i++)
-        ck_assert_bytes_eq(read_file(shared_path(scene_content(arena, i))), scene_content(arena, i));
+        ck_assert_bytes_eq(read_file(shared_path(scene_content(arena, i))),
+                           scene_content(arena, i));
     end(crowd.attempt);
     ck_assert_ok(storage_clean(scene.storage, NULL, &err));
     ck_assert_str_eq(scene_audit(sim, JOB_DIR, arena, &newest, &orphans), "");
@@ -500,7 +562,7 @@ START_TEST(several_threads_publish_the_same_names_at_once)
 }
 END_TEST
 
-/* ---- ends of an attempt ------------------------------------------------------------------------------ */
+/* ---- ends of an attempt --------------------------------------------------------------------- */
 
 START_TEST(a_completed_checkpoint_can_be_read_by_its_path)
 {
@@ -508,7 +570,8 @@ START_TEST(a_completed_checkpoint_can_be_read_by_its_path)
 
     ck_assert_ok(scene_open(&scene, &err));
     ck_assert_ok(scene_checkpoint(&scene, 1, &err));
-    ck_assert_ok(recovery_open(&scene.env, JOB_DIR "/chk-1", &(struct recovery_options){.digests = true}, &r, &err));
+    ck_assert_ok(recovery_open(&scene.env, JOB_DIR "/chk-1",
+                               &(struct recovery_options){.digests = true}, &r, &err));
     ck_assert_uint_eq(r.meta->checkpoint_id, 1);
     ck_assert_str_eq(r.meta->operators[0].subtasks[0].keyed[0].files[0].resolved_path,
                      shared_path(scene_content(arena, 1)));
@@ -535,7 +598,8 @@ START_TEST(a_straggler_of_an_aborted_attempt_is_stopped_and_leaves_nothing)
     ck_assert(t->ops->cancelled(t));
     ck_assert_rc(t->ops->publish_exclusive(t, arena, filled(500), &f, &err), RC_CANCELLED);
     ck_assert_rc(t->ops->publish_shared(t, arena, "/local/1.sst", scene_content(arena, 1).len,
-                                        digest_of(scene_content(arena, 1)), &f, &err), RC_CANCELLED);
+                                        digest_of(scene_content(arena, 1)), &f, &err),
+                 RC_CANCELLED);
     ck_assert_rc(t->ops->stream_finish(stream, arena, &f, &err), RC_CANCELLED);
     ck_assert(fs_exists(sim, JOB_DIR "/chk-1"));
     storage_target_release(t);
@@ -592,7 +656,9 @@ START_TEST(nothing_is_deleted_before_the_metadata_is_gone_for_certain)
 
     ck_assert_ok(scene_open(&scene, &err));
     ck_assert_ok(scene_checkpoint(&scene, 1, &err));
-    fault_fs_add(fs, (struct fault){.kinds = refused[_i], .path = "*chk-1*", .times = UINT64_MAX, .os_errno = EIO});
+    fault_fs_add(
+        fs, (struct fault){
+                .kinds = refused[_i], .path = "*chk-1*", .times = UINT64_MAX, .os_errno = EIO});
     ck_assert_rc(storage_checkpoint_discard(scene.storage, 1, &err), RC_IO);
     ck_assert_rc(storage_clean(scene.storage, NULL, &err), RC_IO);
     for (uint64_t i = 1; i <= 3; i++)
@@ -606,7 +672,7 @@ START_TEST(nothing_is_deleted_before_the_metadata_is_gone_for_certain)
 }
 END_TEST
 
-/* ---- directories of earlier runs --------------------------------------------------------------------- */
+/* ---- directories of earlier runs ------------------------------------------------------------ */
 
 START_TEST(retained_checkpoints_of_an_earlier_run_keep_their_files)
 {
@@ -644,7 +710,7 @@ START_TEST(an_unreadable_metadata_protects_every_shared_file)
 }
 END_TEST
 
-/* ---- restored snapshots ------------------------------------------------------------------------------ */
+/* ---- restored snapshots --------------------------------------------------------------------- */
 
 #define OTHER_JOB "/ckpt/ffffffffffffffffffffffffffffffff"
 
@@ -661,7 +727,8 @@ static void make_other_job(void)
 
 static void restore_other(bool claim, struct recovered *r)
 {
-    ck_assert_ok(recovery_open(&scene.env, OTHER_JOB "/chk-2", &(struct recovery_options){0}, r, &err));
+    ck_assert_ok(
+        recovery_open(&scene.env, OTHER_JOB "/chk-2", &(struct recovery_options){0}, r, &err));
     ck_assert_ok(scene_open(&scene, &err));
     ck_assert_ok(storage_restore(scene.storage, r->meta, r->dir, claim, r->arena, &err));
     scene.completed_id = r->meta->checkpoint_id;
@@ -672,7 +739,8 @@ static void dump_of(const char *dir, struct buf *out)
     struct buf all = {0};
 
     sim_fs_dump(sim, &all);
-    for (const char *line = buf_cstr(&all), *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+    for (const char *line = buf_cstr(&all), *end; (end = strchr(line, '\n')) != NULL;
+         line = end + 1) {
         const char *text = arena_strndup(arena, line, (size_t)(end - line));
 
         if (text[0] == 'W' && strstr(text, dir) != NULL && strstr(text, "LOCK") == NULL)
@@ -693,8 +761,9 @@ START_TEST(every_restored_file_is_linked_into_the_new_jobs_own_directory)
     for (size_t i = 0; i < SCENE_FILES + 3; i++) {
         if (f[i].scope == FILE_INLINE)
             continue;
-        ck_assert_msg(strncmp(f[i].resolved_path, JOB_DIR "/shared/", strlen(JOB_DIR "/shared/")) == 0, "%s",
-                      f[i].resolved_path);
+        ck_assert_msg(strncmp(f[i].resolved_path, JOB_DIR "/shared/", strlen(JOB_DIR "/shared/")) ==
+                          0,
+                      "%s", f[i].resolved_path);
         ck_assert_ok(fs_stat(sim, f[i].resolved_path, &st, &err));
         ck_assert_uint_ge(st.link_count, 2);
         ck_assert(digest_eq(digest_of(read_file(f[i].resolved_path)), f[i].digest));
@@ -760,7 +829,8 @@ START_TEST(a_claim_on_a_running_jobs_checkpoint_is_refused)
     restore_other(true, &r);
     ck_assert_ok(scene_checkpoint(&scene, 3, &err));
     ck_assert_ok(fs_lock(sim, OTHER_JOB "/LOCK", &lock, &err));
-    ck_assert_rc_msg(storage_checkpoint_discard(scene.storage, 2, &err), RC_STATE, "in use by a running job");
+    ck_assert_rc_msg(storage_checkpoint_discard(scene.storage, 2, &err), RC_STATE,
+                     "in use by a running job");
     ck_assert(fs_exists(sim, OTHER_JOB "/chk-2/_metadata"));
     ck_assert_ok(fs_close(&lock, &err));
     recovered_release(&r);
@@ -779,7 +849,8 @@ START_TEST(a_restore_from_the_own_directory_keeps_or_claims_in_place)
     ck_assert_ok(scene_checkpoint(&scene, 1, &err));
     ck_assert_ok(scene_checkpoint(&scene, 2, &err));
     scene_close(&scene);
-    ck_assert_ok(recovery_open(&scene.env, JOB_DIR "/chk-2", &(struct recovery_options){0}, &r, &err));
+    ck_assert_ok(
+        recovery_open(&scene.env, JOB_DIR "/chk-2", &(struct recovery_options){0}, &r, &err));
     ck_assert_ok(scene_open(&scene, &err));
     ck_assert_ok(storage_restore(scene.storage, r.meta, r.dir, claim, r.arena, &err));
     for (uint64_t id = 3; id < 7; id++)
@@ -791,7 +862,7 @@ START_TEST(a_restore_from_the_own_directory_keeps_or_claims_in_place)
 }
 END_TEST
 
-/* ---- jobmanager storage ------------------------------------------------------------------------------ */
+/* ---- jobmanager storage --------------------------------------------------------------------- */
 
 START_TEST(jobmanager_storage_makes_no_file_and_keeps_all_inline)
 {
@@ -806,7 +877,8 @@ START_TEST(jobmanager_storage_makes_no_file_and_keeps_all_inline)
     ck_assert_ok(scene_publish(&scene, a, 1, arena, &m, &err));
     f = m.operators[0].subtasks[0].keyed[0].files;
     for (size_t i = 0; i < SCENE_FILES + 3; i++)
-        ck_assert(f[i].scope == FILE_INLINE && digest_eq(digest_of(f[i].inline_bytes), f[i].digest));
+        ck_assert(f[i].scope == FILE_INLINE &&
+                  digest_eq(digest_of(f[i].inline_bytes), f[i].digest));
     ck_assert_ok(storage_attempt_complete(a, &m, &err));
     ck_assert_uint_gt(storage_attempt_metadata_bytes(a), 0);
     ck_assert_str_eq(storage_attempt_dir(a), "");
@@ -827,10 +899,12 @@ START_TEST(jobmanager_storage_says_which_state_is_too_large_and_how_large)
     ck_assert_ok(scene_open(&scene, &err));
     a = begin(1);
     t = storage_attempt_target(a, "GroupAggregate[k] (1/2)");
-    ck_assert_ok(t->ops->publish_exclusive(t, arena, filled(STORAGE_MEMORY_LIMIT_DEFAULT), &f, &err));
-    ck_assert_rc_msg(t->ops->publish_exclusive(t, arena, filled(1), &f, &err), RC_LIMIT,
-                     "state of GroupAggregate[k] (1/2): 5242881 bytes or more exceed the limit of jobmanager "
-                     "checkpoint storage, 5242880 bytes for each state");
+    ck_assert_ok(
+        t->ops->publish_exclusive(t, arena, filled(STORAGE_MEMORY_LIMIT_DEFAULT), &f, &err));
+    ck_assert_rc_msg(
+        t->ops->publish_exclusive(t, arena, filled(1), &f, &err), RC_LIMIT,
+        "state of GroupAggregate[k] (1/2): 5242881 bytes or more exceed the limit of jobmanager "
+        "checkpoint storage, 5242880 bytes for each state");
     storage_target_release(t);
     t = storage_attempt_target(a, "GroupAggregate[k] (2/2)"); /* another state has its own */
     ck_assert_ok(t->ops->publish_exclusive(t, arena, filled(1), &f, &err));
@@ -839,31 +913,63 @@ START_TEST(jobmanager_storage_says_which_state_is_too_large_and_how_large)
 }
 END_TEST
 
-TEST_MAIN("storage", tcase_add_checked_fixture(tc, setup, teardown); tcase_add_test(tc, opening_makes_the_layout);
-          tcase_add_test(tc, a_second_process_is_refused_by_name);
-          tcase_add_test(tc, a_threshold_above_the_limit_is_refused);
-          tcase_add_loop_test(tc, small_content_is_inline_and_large_content_is_a_durable_file, 0, ARRAY_LEN(exclusives));
-          tcase_add_loop_test(tc, a_stream_gives_back_its_pieces, 0, ARRAY_LEN(exclusives));
-          tcase_add_test(tc, a_shared_file_is_a_durable_hard_link_named_by_its_content);
-          tcase_add_test(tc, a_file_that_an_earlier_checkpoint_has_costs_no_io);
-          tcase_add_test(tc, a_local_file_of_another_length_is_refused);
-          tcase_add_loop_test(tc, a_taken_name_is_proven_or_replaced, 0, ARRAY_LEN(leftovers));
-          tcase_add_test(tc, without_links_files_are_copied_durably_and_it_is_said_once);
-          tcase_add_test(tc, abort_clean_and_publish_of_one_shared_name_interleave_without_loss);
-          tcase_add_loop_test(tc, in_every_order_the_file_stays_while_it_is_named_and_goes_when_it_is_not, 0,
-                              ARRAY_LEN(orders));
-          tcase_add_test(tc, several_threads_publish_the_same_names_at_once);
-          tcase_add_test(tc, a_completed_checkpoint_can_be_read_by_its_path);
-          tcase_add_test(tc, a_straggler_of_an_aborted_attempt_is_stopped_and_leaves_nothing);
-          tcase_add_test(tc, ids_must_grow);
-          tcase_add_test(tc, a_discarded_checkpoint_leaves_what_others_need_and_strangers);
-          tcase_add_loop_test(tc, nothing_is_deleted_before_the_metadata_is_gone_for_certain, 0, 2);
-          tcase_add_test(tc, retained_checkpoints_of_an_earlier_run_keep_their_files);
-          tcase_add_test(tc, an_unreadable_metadata_protects_every_shared_file);
-          tcase_add_test(tc, every_restored_file_is_linked_into_the_new_jobs_own_directory);
-          tcase_add_test(tc, without_a_claim_the_restored_snapshot_is_never_touched);
-          tcase_add_test(tc, a_claimed_snapshot_goes_after_its_replacement_is_durable);
-          tcase_add_test(tc, a_claim_on_a_running_jobs_checkpoint_is_refused);
-          tcase_add_loop_test(tc, a_restore_from_the_own_directory_keeps_or_claims_in_place, 0, 2);
-          tcase_add_test(tc, jobmanager_storage_makes_no_file_and_keeps_all_inline);
-          tcase_add_test(tc, jobmanager_storage_says_which_state_is_too_large_and_how_large);)
+START_TEST(the_real_file_system_does_the_same)
+{
+    struct scene real, other;
+    struct recovered r = {0};
+    struct tmpdir tmp;
+    uint64_t newest;
+    size_t orphans;
+    const char *job_dir;
+
+    tmpdir_make(&tmp);
+    scene_init(&real, fs_posix(), tmpdir_at(&tmp, "ckpt"), tmpdir_at(&tmp, "local"));
+    ck_assert_ok(scene_open(&real, &err));
+    for (uint64_t id = 1; id <= 5; id++)
+        ck_assert_ok(scene_step(&real, id, &err));
+    job_dir = arena_strdup(arena, storage_job_dir(real.storage));
+    ck_assert_str_eq(scene_audit(fs_posix(), job_dir, arena, &newest, &orphans), "");
+    ck_assert_uint_eq(newest, 5);
+    ck_assert_uint_eq(orphans, 0);
+    scene_init(&other, fs_posix(), real.dir, tmpdir_at(&tmp, "elsewhere"));
+    ck_assert_rc_msg(scene_open(&other, &err), RC_STATE, "pid 4711, job scene");
+    scene_close(&real);
+    ck_assert_ok(recovery_open(&real.env, real.dir, &(struct recovery_options){0}, &r, &err));
+    ck_assert_uint_eq(r.meta->checkpoint_id, 5);
+    recovered_release(&r);
+    tmpdir_remove(&tmp);
+}
+END_TEST
+
+TEST_MAIN(
+    "storage", tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, opening_makes_the_layout);
+    tcase_add_test(tc, a_second_process_is_refused_by_name);
+    tcase_add_test(tc, a_threshold_above_the_limit_is_refused);
+    tcase_add_loop_test(tc, small_content_is_inline_and_large_content_is_a_durable_file, 0,
+                        ARRAY_LEN(exclusives));
+    tcase_add_loop_test(tc, a_stream_gives_back_its_pieces, 0, ARRAY_LEN(exclusives));
+    tcase_add_test(tc, a_shared_file_is_a_durable_hard_link_named_by_its_content);
+    tcase_add_test(tc, a_file_that_an_earlier_checkpoint_has_costs_no_io);
+    tcase_add_test(tc, a_local_file_of_another_length_is_refused);
+    tcase_add_loop_test(tc, a_taken_name_is_proven_or_replaced, 0, ARRAY_LEN(leftovers));
+    tcase_add_test(tc, without_links_files_are_copied_durably_and_it_is_said_once);
+    tcase_add_test(tc, abort_clean_and_publish_of_one_shared_name_interleave_without_loss);
+    tcase_add_loop_test(tc, in_every_order_the_file_stays_while_it_is_named_and_goes_when_it_is_not,
+                        0, ARRAY_LEN(orders));
+    tcase_add_test(tc, several_threads_publish_the_same_names_at_once);
+    tcase_add_test(tc, a_completed_checkpoint_can_be_read_by_its_path);
+    tcase_add_test(tc, a_straggler_of_an_aborted_attempt_is_stopped_and_leaves_nothing);
+    tcase_add_test(tc, ids_must_grow);
+    tcase_add_test(tc, a_discarded_checkpoint_leaves_what_others_need_and_strangers);
+    tcase_add_loop_test(tc, nothing_is_deleted_before_the_metadata_is_gone_for_certain, 0, 2);
+    tcase_add_test(tc, retained_checkpoints_of_an_earlier_run_keep_their_files);
+    tcase_add_test(tc, an_unreadable_metadata_protects_every_shared_file);
+    tcase_add_test(tc, every_restored_file_is_linked_into_the_new_jobs_own_directory);
+    tcase_add_test(tc, without_a_claim_the_restored_snapshot_is_never_touched);
+    tcase_add_test(tc, a_claimed_snapshot_goes_after_its_replacement_is_durable);
+    tcase_add_test(tc, a_claim_on_a_running_jobs_checkpoint_is_refused);
+    tcase_add_loop_test(tc, a_restore_from_the_own_directory_keeps_or_claims_in_place, 0, 2);
+    tcase_add_test(tc, jobmanager_storage_makes_no_file_and_keeps_all_inline);
+    tcase_add_test(tc, jobmanager_storage_says_which_state_is_too_large_and_how_large);
+    tcase_add_test(tc, the_real_file_system_does_the_same);)

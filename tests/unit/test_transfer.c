@@ -92,7 +92,9 @@ START_TEST(errors_that_mean_no_link_here_lead_to_a_copy)
 {
     enum transfer_how how;
 
-    fault_fs_add(fs, (struct fault){.kinds = FAULT_LINK | FAULT_REFLINK, .times = UINT64_MAX, .os_errno = no_links[_i]});
+    fault_fs_add(fs, (struct fault){.kinds = FAULT_LINK | FAULT_REFLINK,
+                                    .times = UINT64_MAX,
+                                    .os_errno = no_links[_i]});
     ck_assert_ok(run(&how));
     ck_assert_int_eq(how, TRANSFER_COPIED);
 }
@@ -119,13 +121,14 @@ START_TEST(a_source_of_another_length_is_refused)
 {
     enum transfer_how how;
 
-    ck_assert_rc_msg(transfer_file(&transfer, "/from", NAME, 7, digest_of(content), &how, &err), RC_CORRUPT,
-                     "/from: 21 bytes instead of 7");
+    ck_assert_rc_msg(transfer_file(&transfer, "/from", NAME, 7, digest_of(content), &how, &err),
+                     RC_CORRUPT, "/from: 21 bytes instead of 7");
     ck_assert(!fs_exists(sim, "/to/" NAME));
 }
 END_TEST
 
-/* At each operation: never half a file under the name, no temporary one left, and the next try works. */
+/* At each operation: never half a file under the name, no temporary one left, and the next try
+ * works. */
 START_TEST(a_failure_leaves_the_name_free_or_whole)
 {
     for (uint64_t k = 0;; k++) {
@@ -158,8 +161,10 @@ START_TEST(a_failure_leaves_the_name_free_or_whole)
 END_TEST
 
 TEST_MAIN("transfer", tcase_add_checked_fixture(tc, setup, teardown);
-          tcase_add_loop_test(tc, the_cheapest_way_that_works_is_taken_and_is_durable, 0, ARRAY_LEN(ways));
-          tcase_add_loop_test(tc, errors_that_mean_no_link_here_lead_to_a_copy, 0, ARRAY_LEN(no_links));
+          tcase_add_loop_test(tc, the_cheapest_way_that_works_is_taken_and_is_durable, 0,
+                              ARRAY_LEN(ways));
+          tcase_add_loop_test(tc, errors_that_mean_no_link_here_lead_to_a_copy, 0,
+                              ARRAY_LEN(no_links));
           tcase_add_loop_test(tc, a_damaged_file_under_the_name_is_replaced, 0, 4);
           tcase_add_test(tc, a_source_of_another_length_is_refused);
           tcase_add_loop_test(tc, a_failure_leaves_the_name_free_or_whole, 0, 2);)
