@@ -391,7 +391,9 @@ void interval_day_print(int64_t ms, struct buf *out)
     uint64_t u = ms < 0 ? 0 - (uint64_t)ms : (uint64_t)ms;
     char text[24];
 
-    buf_printf(out, "%c%llu ", ms < 0 ? '-' : '+', (unsigned long long)(u / MS_PER_DAY));
+    buf_append_u8(out, ms < 0 ? '-' : '+');
+    number_print_int((int64_t)(u / MS_PER_DAY), out);
+    buf_append_u8(out, ' ');
     buf_append(out, text,
                (size_t)(put_time(text, (int64_t)(u % MS_PER_DAY) * 1000000, 3) - text));
 }
@@ -400,5 +402,8 @@ void interval_year_print(int32_t months, struct buf *out)
 {
     uint32_t u = months < 0 ? 0 - (uint32_t)months : (uint32_t)months;
 
-    buf_printf(out, "%c%u-%02u", months < 0 ? '-' : '+', u / 12, u % 12);
+    buf_append_u8(out, months < 0 ? '-' : '+');
+    number_print_int(u / 12, out);
+    buf_append(out, u % 12 < 10 ? "-0" : "-", u % 12 < 10 ? 2 : 1);
+    number_print_int(u % 12, out);
 }

@@ -151,7 +151,8 @@ static void print_java(bool negative, const char *digits, int count, int exponen
             buf_append_u8(out, '0');
         else
             buf_append(out, digits + 1, (size_t)count - 1);
-        buf_printf(out, "E%d", exponent);
+        buf_append_u8(out, 'E');
+        number_print_int(exponent, out);
     } else if (exponent < 0) {
         buf_append_str(out, "0.");
         for (int i = -1; i > exponent; i--)
