@@ -2,10 +2,10 @@
  *
  * The states of one attempt are pending.h's. Around it:
  *
- *     job:   down --EVENT_START--> started --EVENT_JOB_FAILING--> down     cancelling, suspending,
- * shut down: for good task:  DOWN -> RUNNING -> END_OF_DATA -> RELEASED -> FINISHED RELEASED: its
- * last checkpoint is complete stop:  NONE -> WANTED -> SAVED -> (answered at the end) WANTED:
- * queued or under way
+ *     job:   down --EVENT_START--> started --EVENT_JOB_FAILING--> down
+ *            cancelling, suspending, shut down: for good
+ *     task:  task_table.h's
+ *     stop:  NONE -> WANTED (queued or under way) -> SAVED -> answered at the end
  *
  * Events that come too late for what they speak of are ignored, except that the leavings of an
  * aborted attempt are discarded again.
@@ -14,27 +14,19 @@
 
 #include "checkpoint/pending.h"
 #include "checkpoint/request_queue.h"
+#include "checkpoint/task_table.h"
 
 #define FINAL_RETRY_MS 1000 /* after a failed final checkpoint */
 #define ABORTED_MEMORY 256  /* ids of aborted attempts whose stragglers are recognised */
 
-enum task_phase { TASK_DOWN, TASK_UP, TASK_AT_END, TASK_RELEASED, TASK_GONE, TASK_PHASE_COUNT };
-static const bool task_may_move[TASK_PHASE_COUNT][TASK_PHASE_COUNT] = {
-    [TASK_DOWN] = {[TASK_UP] = true},
-    [TASK_UP] = {[TASK_AT_END] = true, [TASK_GONE] = true},
-    [TASK_AT_END] = {[TASK_RELEASED] = true, [TASK_GONE] = true},
-    [TASK_RELEASED] = {[TASK_GONE] = true},
-};
 enum stop_phase { STOP_NONE, STOP_WANTED, STOP_SAVED };
 
 struct coordinator {
     struct coordinator_config config; /* strings and arrays are ours */
     struct arena *arena;              /* of the above */
+    struct task_table *tasks;
     uint32_t task_count;
-    uint32_t *first_task; /* by vertex */
-    enum task_phase *tasks;
-    bool *acked_at_end; /* by task: its ack of the attempt under way was given at the end of its
-                           data */
+    bool *acked_at_end; /* by task: its ack of this attempt was given at the end of its data */
 
     bool started, started_before, fail_wanted, cancelling, suspending, shutting_down, shut_down;
     enum job_end end;
@@ -64,46 +56,7 @@ struct coordinator {
     int64_t now_mono_ms, now_wall_ms;
 };
 
-/* ---- words
- * --------------------------------------------------------------------------------------------- */
-
-static const struct {
-    const char *text;
-    bool counts;
-    enum rc rc; /* for the caller of a request */
-} failures[FAILURE_COUNT_] = {
-    [FAILURE_NOT_ALL_RUNNING] = {"Not all required tasks are currently running.", false, RC_STATE},
-    [FAILURE_MIN_PAUSE] = {"The minimum time between checkpoints is still pending.", false,
-                           RC_STATE},
-    [FAILURE_TOO_MANY_REQUESTS] = {"The maximum number of queued checkpoint requests exceeded.",
-                                   false, RC_LIMIT},
-    [FAILURE_IO] = {"An Exception occurred while triggering the checkpoint.", true, RC_IO},
-    [FAILURE_EXPIRED] = {"Checkpoint expired before completing.", true, RC_TIMEOUT},
-    [FAILURE_DECLINED] = {"Checkpoint was declined.", true, RC_IO},
-    [FAILURE_ASYNC] = {"Asynchronous task checkpoint failed.", true, RC_IO},
-    [FAILURE_TASK_CLOSING] = {"Checkpoint was declined (task is closing).", false, RC_STATE},
-    [FAILURE_FINALIZE] = {"Failure to finalize checkpoint.", true, RC_IO},
-    [FAILURE_SUBSUMED] = {"Checkpoint has been subsumed.", false, RC_STATE},
-    [FAILURE_JOB_FAILING] = {"The job has failed.", false, RC_STATE},
-    [FAILURE_SUSPENDED] = {"Checkpoint Coordinator is suspending.", false, RC_CANCELLED},
-    [FAILURE_SHUTDOWN] = {"CheckpointCoordinator shutdown.", false, RC_STATE},
-    [FAILURE_CANCELLED] = {"The job is being cancelled.", false, RC_CANCELLED},
-};
-
-const char *checkpoint_failure_str(enum checkpoint_failure f)
-{
-    ASSERT(f < FAILURE_COUNT_);
-    return failures[f].text;
-}
-
-bool checkpoint_failure_counts(enum checkpoint_failure f)
-{
-    ASSERT(f < FAILURE_COUNT_);
-    return failures[f].counts;
-}
-
-/* ---- actions
- * ------------------------------------------------------------------------------------------- */
+/* ---- actions --------------------------------------------------------------------------------- */
 
 static void actions_reset(struct coordinator_actions *a)
 {
@@ -153,37 +106,25 @@ static void refuse(struct coordinator *c, const struct checkpoint_request *r,
                    enum checkpoint_failure why)
 {
     if (r->origin == ORIGIN_USER)
-        answer(c, r->request_id, failures[why].rc, 0, NULL, failures[why].text);
+        answer(c, r->request_id, checkpoint_failure_rc(why), 0, NULL, checkpoint_failure_str(why));
 }
 
-/* ---- life
- * ---------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct coordinator *coordinator_new(const struct coordinator_config *config)
 {
     struct coordinator *c = mem_calloc(1, sizeof *c);
-    struct stats_vertex *vertices;
 
     ASSERT(config->first_id >= 1 && config->num_retained >= 1 && config->timeout_ms > 0);
-    ASSERT(config->vertex_count > 0);
     c->config = *config;
+    c->config.vertices = NULL; /* task_table and stats keep their own */
+    c->config.edges = NULL;
     c->arena = arena_new(0);
-    vertices = ARENA_ARRAY(c->arena, config->vertex_count, struct stats_vertex);
-    c->first_task = ARENA_ARRAY(c->arena, config->vertex_count, uint32_t);
-    for (uint32_t v = 0; v < config->vertex_count; v++) {
-        vertices[v] = config->vertices[v];
-        vertices[v].name = arena_strdup(c->arena, vertices[v].name);
-        c->first_task[v] = c->task_count;
-        c->task_count += vertices[v].parallelism;
-    }
-    c->config.vertices = vertices;
-    c->config.edges =
-        config->edge_count == 0
-            ? NULL
-            : arena_copy(c->arena, config->edges, config->edge_count * sizeof *config->edges);
+    c->tasks =
+        task_table_new(config->vertices, config->vertex_count, config->edges, config->edge_count);
+    c->task_count = task_table_size(c->tasks);
     c->config.savepoint_dir =
         config->savepoint_dir == NULL ? NULL : arena_strdup(c->arena, config->savepoint_dir);
-    c->tasks = ARENA_ARRAY(c->arena, c->task_count, enum task_phase);
     c->acked_at_end = ARENA_ARRAY(c->arena, c->task_count, bool);
     c->next_id = config->first_id;
     c->queue = request_queue_new(COORDINATOR_QUEUE_MAX);
@@ -204,6 +145,7 @@ void coordinator_free(struct coordinator *c)
     mem_free(c->stop_dir);
     mem_free(c->stop_path);
     mem_free(c->stop_requests);
+    task_table_free(c->tasks);
     arena_free(c->arena);
     mem_free(c);
 }
@@ -218,34 +160,16 @@ void coordinator_restored(struct coordinator *c, struct completed_checkpoint res
     stats_tracker_restored(c->stats, restored.id, restored.savepoint, path, now_wall_ms);
 }
 
-/* ---- tasks
- * --------------------------------------------------------------------------------------------- */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 
-static uint32_t vertex_of(const struct coordinator *c, uint32_t task)
-{
-    uint32_t v = 0;
-
-    while (v + 1 < c->config.vertex_count && c->first_task[v + 1] <= task)
-        v++;
-    return v;
-}
-
-/* "GroupAggregate[k] (2/4)" */
 static const char *task_name(struct coordinator *c, uint32_t task)
 {
-    uint32_t v = vertex_of(c, task);
-
-    return arena_printf(c->actions->arena, "%s (%u/%u)", c->config.vertices[v].name,
-                        task - c->first_task[v] + 1, c->config.vertices[v].parallelism);
+    return task_table_name(c->tasks, task, c->actions->arena);
 }
 
 static uint32_t count_phase(const struct coordinator *c, enum task_phase phase)
 {
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < c->task_count; i++)
-        count += c->tasks[i] == phase;
-    return count;
+    return task_table_count(c->tasks, phase);
 }
 
 /* Whether an attempt can start: every task runs or, where that is allowed, has ended. */
@@ -257,26 +181,13 @@ static bool all_required_run(const struct coordinator *c)
            (gone == 0 || c->config.after_tasks_finish);
 }
 
-/* Where the barriers enter: expected tasks none of whose inputs is one. */
 static void trigger_tasks(struct coordinator *c)
 {
-    bool *fed = ARENA_ARRAY(c->actions->arena, c->task_count, bool);
+    bool *heads = ARENA_ARRAY(c->actions->arena, c->task_count, bool);
 
-    for (uint32_t e = 0; e < c->config.edge_count; e++) {
-        const struct coordinator_edge *edge = &c->config.edges[e];
-        uint32_t from = c->first_task[edge->from_vertex], to = c->first_task[edge->to_vertex];
-        uint32_t from_count = c->config.vertices[edge->from_vertex].parallelism;
-        bool any = false;
-
-        for (uint32_t i = 0; i < from_count; i++)
-            any = any || pending_expects(c->pending, from + i);
-        for (uint32_t i = 0; i < c->config.vertices[edge->to_vertex].parallelism; i++)
-            fed[to + i] =
-                fed[to + i] ||
-                (edge->pointwise ? i < from_count && pending_expects(c->pending, from + i) : any);
-    }
+    task_table_heads(c->tasks, c->pending, heads);
     for (uint32_t i = 0; i < c->task_count; i++)
-        if (pending_expects(c->pending, i) && !fed[i]) {
+        if (heads[i]) {
             struct coordinator_action *a =
                 act(c, ACTION_TRIGGER, pending_barrier(c->pending)->checkpoint_id);
 
@@ -285,8 +196,7 @@ static void trigger_tasks(struct coordinator *c)
         }
 }
 
-/* ---- stop with savepoint
- * -------------------------------------------------------------------------------- */
+/* ---- stop with savepoint --------------------------------------------------------------------- */
 
 static void answer_stop(struct coordinator *c, enum rc rc, uint64_t checkpoint_id,
                         const char *message)
@@ -318,8 +228,7 @@ static void answer_saved_stop(struct coordinator *c, enum rc rc, const char *why
                              c->stop_path));
 }
 
-/* ---- the end of an attempt
- * ------------------------------------------------------------------------------ */
+/* ---- the end of an attempt ------------------------------------------------------------------- */
 
 static void end_attempt(struct coordinator *c)
 {
@@ -350,7 +259,7 @@ static void fail_job(struct coordinator *c, const char *message)
 
 static void count_failure(struct coordinator *c, enum checkpoint_failure why, const char *message)
 {
-    if (!failures[why].counts || c->config.tolerable_failures == COORDINATOR_UNLIMITED ||
+    if (!checkpoint_failure_counts(why) || c->config.tolerable_failures == COORDINATOR_UNLIMITED ||
         !c->started)
         return;
     c->failure_count++;
@@ -368,7 +277,7 @@ static void abort_stop(struct coordinator *c, enum checkpoint_failure why, bool 
 {
     bool job_goes_on = c->started && !c->cancelling && !c->suspending && !c->shutting_down;
 
-    answer_stop(c, failures[why].rc, id, message);
+    answer_stop(c, checkpoint_failure_rc(why), id, message);
     if (!job_goes_on)
         return;
     if (why == FAILURE_DECLINED || why == FAILURE_ASYNC)
@@ -403,7 +312,7 @@ static void abort_attempt(struct coordinator *c, enum checkpoint_failure why, co
     const struct barrier barrier = *pending_barrier(c->pending);
     bool triggered = pending_state(c->pending) != PENDING_BEGINNING;
     struct checkpoint_request request = c->current;
-    const char *message = arena_printf(c->actions->arena, "%s%s%s", failures[why].text,
+    const char *message = arena_printf(c->actions->arena, "%s%s%s", checkpoint_failure_str(why),
                                        detail == NULL ? "" : " ", detail == NULL ? "" : detail);
 
     pending_move(c->pending, PENDING_ABORTED);
@@ -418,7 +327,8 @@ static void abort_attempt(struct coordinator *c, enum checkpoint_failure why, co
     if (checkpoint_kind_is_sync(barrier.kind))
         abort_stop(c, why, triggered, barrier.checkpoint_id, barrier.kind, message);
     else if (request.origin == ORIGIN_USER)
-        answer(c, request.request_id, failures[why].rc, barrier.checkpoint_id, NULL, message);
+        answer(c, request.request_id, checkpoint_failure_rc(why), barrier.checkpoint_id, NULL,
+               message);
     if (request.origin == ORIGIN_FINAL)
         c->final_retry_mono_ms = c->now_mono_ms + FINAL_RETRY_MS;
     if (barrier.kind == CHECKPOINT_PERIODIC)
@@ -500,8 +410,8 @@ static void complete_attempt(struct coordinator *c, const char *path)
         c->failure_count = 0;
         store(c, barrier.checkpoint_id, notify);
         for (uint32_t i = 0; notify && i < c->task_count; i++)
-            if (c->acked_at_end[i] && c->tasks[i] == TASK_AT_END)
-                c->tasks[i] = TASK_RELEASED;
+            if (c->acked_at_end[i])
+                (void)task_table_move(c->tasks, i, TASK_RELEASED);
     } else if (checkpoint_kind_is_sync(barrier.kind)) {
         complete_stop(c, barrier.checkpoint_id, path, notify);
     }
@@ -510,8 +420,7 @@ static void complete_attempt(struct coordinator *c, const char *path)
     end_attempt(c);
 }
 
-/* ---- the start of an attempt
- * ------------------------------------------------------------------------------ */
+/* ---- the start of an attempt ----------------------------------------------------------------- */
 
 static enum checkpoint_kind kind_of(const struct checkpoint_request *r)
 {
@@ -540,7 +449,7 @@ static void start_attempt(struct coordinator *c, struct checkpoint_request reque
     struct coordinator_action *a;
 
     for (uint32_t i = 0; i < c->task_count; i++)
-        expected[i] = c->tasks[i] != TASK_GONE;
+        expected[i] = task_table_phase(c->tasks, i) != TASK_GONE;
     c->pending =
         pending_new(&barrier, expected, c->task_count, c->now_mono_ms + c->config.timeout_ms);
     c->current = request;
@@ -581,7 +490,7 @@ static void start_next(struct coordinator *c)
         request = request_queue_pop(c->queue);
         if (!ready) {
             if (request.kind == REQUEST_STOP || request.kind == REQUEST_STOP_DRAIN) {
-                answer_stop(c, RC_STATE, 0, failures[FAILURE_NOT_ALL_RUNNING].text);
+                answer_stop(c, RC_STATE, 0, checkpoint_failure_str(FAILURE_NOT_ALL_RUNNING));
                 start_scheduler(c);
             } else {
                 refuse(c, &request, FAILURE_NOT_ALL_RUNNING);
@@ -612,16 +521,14 @@ static void flush_queue(struct coordinator *c, enum checkpoint_failure why)
         struct checkpoint_request r = request_queue_pop(c->queue);
 
         if (r.kind == REQUEST_STOP || r.kind == REQUEST_STOP_DRAIN)
-            answer_stop(c, failures[why].rc, 0, failures[why].text);
+            answer_stop(c, checkpoint_failure_rc(why), 0, checkpoint_failure_str(why));
         else
             refuse(c, &r, why);
         checkpoint_request_release(&r);
     }
 }
 
-/* ---- time
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 static void check_timeout(struct coordinator *c)
 {
@@ -683,17 +590,14 @@ int64_t coordinator_next_mono_ms(const struct coordinator *c)
     return next;
 }
 
-/* ---- events
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void on_start(struct coordinator *c)
 {
     if (c->shutting_down || c->cancelling || c->suspending)
         return;
     ASSERT(!c->started);
-    for (uint32_t i = 0; i < c->task_count; i++)
-        c->tasks[i] = TASK_DOWN;
+    task_table_reset(c->tasks);
     c->started = true;
     c->fail_wanted = false;
     c->final_retry_mono_ms = c->now_mono_ms;
@@ -709,10 +613,8 @@ static void on_start(struct coordinator *c)
 
 static void move_task(struct coordinator *c, uint32_t task, enum task_phase to)
 {
-    ASSERT(task < c->task_count);
-    if (!c->started || !task_may_move[c->tasks[task]][to])
+    if (!c->started || !task_table_move(c->tasks, task, to))
         return; /* the last words of a task of an earlier deployment */
-    c->tasks[task] = to;
     if (to == TASK_GONE && c->pending != NULL && pending_state(c->pending) != PENDING_FINALIZING &&
         pending_expects(c->pending, task) && !pending_has_acked(c->pending, task))
         abort_attempt(c, FAILURE_TASK_CLOSING, task_name(c, task));
@@ -728,15 +630,15 @@ static void on_job_failing(struct coordinator *c)
     flush_queue(c, FAILURE_JOB_FAILING);
     if (c->stop == STOP_SAVED)
         answer_saved_stop(c, RC_STATE, "the job failed before all its tasks had ended");
-    for (uint32_t i = 0; i < c->task_count; i++)
-        c->tasks[i] = TASK_DOWN;
+    task_table_reset(c->tasks);
 }
 
 static void on_stop_request(struct coordinator *c, const struct coordinator_event *e,
                             const char *dir)
 {
     if (!all_required_run(c)) {
-        answer(c, e->request_id, RC_STATE, 0, NULL, failures[FAILURE_NOT_ALL_RUNNING].text);
+        answer(c, e->request_id, RC_STATE, 0, NULL,
+               checkpoint_failure_str(FAILURE_NOT_ALL_RUNNING));
         return;
     }
     c->periodic_on = false;
@@ -761,11 +663,11 @@ static void on_request(struct coordinator *c, const struct coordinator_event *e)
     if (c->shutting_down)
         why = "the job has ended";
     else if (c->cancelling)
-        why = failures[FAILURE_CANCELLED].text;
+        why = checkpoint_failure_str(FAILURE_CANCELLED);
     else if (c->suspending)
         why = "the job is being suspended";
     else if (!c->started || c->fail_wanted)
-        why = failures[FAILURE_NOT_ALL_RUNNING].text;
+        why = checkpoint_failure_str(FAILURE_NOT_ALL_RUNNING);
     if (why != NULL) {
         answer(c, e->request_id, RC_STATE, 0, NULL, why);
     } else if (e->request != REQUEST_CHECKPOINT && dir == NULL) {
@@ -811,15 +713,14 @@ static void on_begun(struct coordinator *c, const struct coordinator_event *e)
 
 static void on_ack(struct coordinator *c, const struct coordinator_event *e)
 {
-    uint32_t vertex;
+    uint32_t vertex, subtask_index;
 
     ASSERT(e->task < c->task_count);
     if (!is_current(c, e, PENDING_RUNNING) || pending_ack(c->pending, e->task) != PENDING_ACK_OK)
         return;
-    c->acked_at_end[e->task] = c->tasks[e->task] == TASK_AT_END;
-    vertex = vertex_of(c, e->task);
-    stats_tracker_acked(c->stats, e->checkpoint_id, vertex, e->task - c->first_task[vertex],
-                        &e->ack, c->now_wall_ms);
+    c->acked_at_end[e->task] = task_table_phase(c->tasks, e->task) == TASK_AT_END;
+    task_table_locate(c->tasks, e->task, &vertex, &subtask_index);
+    stats_tracker_acked(c->stats, e->checkpoint_id, vertex, subtask_index, &e->ack, c->now_wall_ms);
     if (!pending_fully_acked(c->pending))
         return;
     pending_move(c->pending, PENDING_FINALIZING);
@@ -853,7 +754,7 @@ static void on_cancel(struct coordinator *c, bool suspend)
     flush_queue(c, why);
     if (c->stop == STOP_SAVED)
         answer_saved_stop(c, RC_CANCELLED,
-                          suspend ? "the job is being suspended" : failures[why].text);
+                          suspend ? "the job is being suspended" : checkpoint_failure_str(why));
 }
 
 /* The last of a job: what is left is answered, what the retention table says is deleted. */
@@ -967,9 +868,7 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
     c->actions = NULL;
 }
 
-/* ---- views
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- views ----------------------------------------------------------------------------------- */
 
 bool coordinator_finalizing(const struct coordinator *c)
 {

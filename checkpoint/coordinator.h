@@ -6,13 +6,13 @@
  * of the vertices.
  *
  *     attempt n:  ACTION_BEGIN --EVENT_BEGUN--> ACTION_TRIGGER.. --EVENT_ACK of all-->
- * ACTION_FINALIZE --EVENT_FINALIZED--> complete
+ *                 ACTION_FINALIZE --EVENT_FINALIZED--> complete
  *
  * Complete (C5): added to the store (not savepoints), older ones subsumed, ACTION_NOTIFY_COMPLETE
  * (checkpoints and stop-with-savepoint only: an ordinary savepoint commits nothing). Everything
  * else that can happen to an attempt aborts it: ACTION_NOTIFY_ABORTED, ACTION_DISCARD_ATTEMPT.
- * ACTION_FINALIZE is never interrupted: cancel, shutdown and restart wait for its outcome. spec:
- * Flink's CheckpointCoordinator, CheckpointRequestDecider, CheckpointFailureManager,
+ * ACTION_FINALIZE is never interrupted: cancel, shutdown and restart wait for its outcome.
+ * After: CheckpointCoordinator, CheckpointRequestDecider, CheckpointFailureManager,
  * StopWithSavepointTerminationManager; differences: docs/REFERENCE.md. Thread: the driver's only.
  */
 #ifndef VARVE_CHECKPOINT_COORDINATOR_H
@@ -66,10 +66,12 @@ enum checkpoint_failure {
     FAILURE_CANCELLED,
     FAILURE_COUNT_,
 };
-const char *checkpoint_failure_str(
-    enum checkpoint_failure f); /* Flink's words: "Checkpoint expired before completing." */
-bool checkpoint_failure_counts(
-    enum checkpoint_failure f); /* against tolerable-failed-checkpoints */
+/* Flink's words: "Checkpoint expired before completing." */
+const char *checkpoint_failure_str(enum checkpoint_failure f);
+/* Whether it counts against tolerable-failed-checkpoints. */
+bool checkpoint_failure_counts(enum checkpoint_failure f);
+/* What the caller of a failed request sees. */
+enum rc checkpoint_failure_rc(enum checkpoint_failure f);
 
 enum request_kind { REQUEST_CHECKPOINT, REQUEST_SAVEPOINT, REQUEST_STOP, REQUEST_STOP_DRAIN };
 
@@ -115,7 +117,7 @@ struct coordinator_event {
 
 enum action_kind {
     ACTION_BEGIN,    /* barrier, target_dir (savepoints): make the attempt's directory, registry
-                      * attempt_begin; then    EVENT_BEGUN or EVENT_BEGIN_FAILED */
+                      * attempt_begin; then EVENT_BEGUN or EVENT_BEGIN_FAILED */
     ACTION_TRIGGER,  /* barrier, task: inject it there */
     ACTION_FINALIZE, /* checkpoint_id: write and publish _metadata from the acks; then
                         EVENT_FINALIZED or _FAILED */

@@ -33,8 +33,7 @@ struct shared_registry {
     size_t owner_count, owner_cap;
 };
 
-/* ---- entries
- * ---------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static struct entry **find_slot(const struct shared_registry *reg, const char *name)
 {
@@ -116,8 +115,7 @@ static void settle(struct shared_registry *reg, struct entry *e)
     join_queue(reg, e);
 }
 
-/* ---- owners
- * ------------------------------------------------------------------------------------------ */
+/* ---- owners ---------------------------------------------------------------------------------- */
 
 static struct owner *find_owner(const struct shared_registry *reg, uint64_t id)
 {
@@ -183,8 +181,7 @@ static void add_use(struct owner *o, struct entry *e)
     }
 }
 
-/* ---- life
- * -------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct shared_registry *shared_registry_new(void)
 {
@@ -213,8 +210,7 @@ void shared_registry_free(struct shared_registry *reg)
     mem_free(reg);
 }
 
-/* ---- attempts
- * ---------------------------------------------------------------------------------------- */
+/* ---- attempts -------------------------------------------------------------------------------- */
 
 void shared_registry_attempt_begin(struct shared_registry *reg, uint64_t checkpoint_id)
 {
@@ -325,8 +321,7 @@ void shared_registry_attempt_aborted(struct shared_registry *reg, uint64_t check
         drop_owner(reg, o);
 }
 
-/* ---- completed checkpoints
- * ---------------------------------------------------------------------------- */
+/* ---- completed checkpoints ------------------------------------------------------------------- */
 
 enum rc shared_registry_restore(struct shared_registry *reg, uint64_t checkpoint_id,
                                 const char *name, uint64_t size_bytes, struct digest128 digest,
@@ -362,8 +357,7 @@ void shared_registry_checkpoint_dropped(struct shared_registry *reg, uint64_t ch
     drop_owner(reg, o);
 }
 
-/* ---- deletion
- * ----------------------------------------------------------------------------------------- */
+/* ---- deletion -------------------------------------------------------------------------------- */
 
 size_t shared_registry_take_condemned(struct shared_registry *reg, const char **names, size_t max)
 {
@@ -433,8 +427,7 @@ size_t shared_registry_retry(struct shared_registry *reg)
     return count;
 }
 
-/* ---- questions
- * ---------------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 void shared_registry_stats(const struct shared_registry *reg, struct shared_registry_stats *out)
 {

@@ -5,21 +5,22 @@
  * (storage's) and holds that mutex from begin_delete to finish_delete or cancel_delete, unlink
  * included.
  *
- *               reserve                    published                      last use ends
- *     (absent) --------> RESERVED ---------------------> PRESENT ------------------------>
- * CONDEMNED | last use ends, nobody publishes   ^ reserve: used again          | begin_delete
- *                          +-----------------------------------|--------> CONDEMNED           v
- *                                                              +----------------------------
- * DELETING DELETING -- finish_delete --> (absent)      DELETING -- cancel_delete --> CONDEMNED (not
- * proven any more)
+ *               reserve           published           last use ends
+ *     (absent) ----------> RESERVED --------> PRESENT ---------------> CONDEMNED
+ *                             |                  ^   reserve: used again  |  ^
+ *                             |                  +------------------------+  |
+ *                             +-- last use ends, nobody publishes -----------+
  *
- * A use is a reservation of a running attempt or a name in a completed checkpoint. A reservation is
- * a use until its attempt ends, however it ends; a publication under way keeps the entry from being
- * condemned beyond that, so a straggler of an aborted attempt leaves no file that nobody knows. A
- * name in CONDEMNED is in the hand-over queue.
+ *     CONDEMNED -- begin_delete --> DELETING -- finish_delete --> (absent)
+ *                                   DELETING -- cancel_delete --> CONDEMNED, not proven any more
  *
- * A crash anywhere leaves a file too many, never one too few.
- * After: SharedStateRegistryImpl (flink-runtime); differs: names are content, reservations exist.
+ * A use is a reservation of a running attempt or a name in a completed checkpoint. A reservation
+ * is a use until its attempt ends, however it ends; a publication under way keeps the entry from
+ * being condemned beyond that, so a straggler of an aborted attempt leaves no file that nobody
+ * knows. A name in CONDEMNED is in the hand-over queue.
+ *
+ * A crash anywhere leaves a file too many, never one too few. After: SharedStateRegistryImpl
+ * (flink-runtime); differs: names are content, reservations exist.
  */
 #ifndef VARVE_CHECKPOINT_SHARED_REGISTRY_H
 #define VARVE_CHECKPOINT_SHARED_REGISTRY_H
@@ -32,8 +33,7 @@ struct shared_registry; /* opaque; defined in shared_registry.c */
 struct shared_registry *shared_registry_new(void);
 void shared_registry_free(struct shared_registry *reg);
 
-/* ---- attempts and their reservations
- * ------------------------------------------------------------- */
+/* ---- attempts and their reservations --------------------------------------------------------- */
 
 /* An attempt (checkpoint or savepoint) starts; its id was never used before in this registry
  * (asserted). */
@@ -68,8 +68,7 @@ void shared_registry_attempt_completed(struct shared_registry *reg, uint64_t che
 /* The attempt's reservations are dropped. No-op when it does not run. */
 void shared_registry_attempt_aborted(struct shared_registry *reg, uint64_t checkpoint_id);
 
-/* ---- completed checkpoints
- * ----------------------------------------------------------------------- */
+/* ---- completed checkpoints ------------------------------------------------------------------- */
 
 /* A checkpoint that was completed by an earlier run, or a snapshot that is being restored, uses
  * `name`. proven   this process has published or verified the file Codes as for reserve; RC_STATE
@@ -81,8 +80,7 @@ MUST_USE enum rc shared_registry_restore(struct shared_registry *reg, uint64_t c
  * for an unknown id. */
 void shared_registry_checkpoint_dropped(struct shared_registry *reg, uint64_t checkpoint_id);
 
-/* ---- deletion
- * ------------------------------------------------------------------------------------ */
+/* ---- deletion -------------------------------------------------------------------------------- */
 
 /* Hand over up to `max` condemned names, each once; returned strings hold until finish_delete of
  * that name. Returns how many. */
@@ -99,8 +97,7 @@ void shared_registry_cancel_delete(struct shared_registry *reg, const char *name
  * how many. */
 size_t shared_registry_retry(struct shared_registry *reg);
 
-/* ---- questions
- * ----------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 struct shared_registry_stats {
     size_t names, reserved, present, condemned, deleting;

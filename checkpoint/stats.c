@@ -7,8 +7,7 @@
 #define SUMMARY_WINDOW 10000
 #define HISTORY_DEFAULT 10
 
-/* ---- one checkpoint, shared by history and the "latest" pointers
- * ------------------------------------ */
+/* ---- one checkpoint, shared by history and the "latest" pointers ----------------------------- */
 
 struct tracked {
     unsigned refs;
@@ -113,8 +112,7 @@ static struct tracked *tracked_new(const struct stats_tracker *tracker, uint64_t
     return t;
 }
 
-/* ---- summaries
- * --------------------------------------------------------------------------------------- */
+/* ---- summaries ------------------------------------------------------------------------------- */
 
 static void series_add(struct series *s, int64_t value)
 {
@@ -174,8 +172,7 @@ static void series_view(const struct series *s, struct stats_summary *out)
     mem_free(sorted);
 }
 
-/* ---- life
- * --------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct stats_tracker *stats_tracker_new(const struct stats_vertex *vertices, uint32_t vertex_count,
                                         uint32_t history_size)
@@ -217,8 +214,7 @@ void stats_tracker_free(struct stats_tracker *t)
     mem_free(t);
 }
 
-/* ---- what happens
- * --------------------------------------------------------------------------------------- */
+/* ---- what happens ---------------------------------------------------------------------------- */
 
 static struct tracked *find(const struct stats_tracker *t, uint64_t id)
 {
@@ -360,9 +356,7 @@ void stats_tracker_discarded(struct stats_tracker *t, uint64_t id)
         t->latest_completed->detail.discarded = true;
 }
 
-/* ---- views
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- views ----------------------------------------------------------------------------------- */
 
 static void detail_copy(struct arena *arena, const struct checkpoint_detail *from,
                         struct checkpoint_detail *out)

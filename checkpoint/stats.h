@@ -76,8 +76,7 @@ struct checkpoint_stats {
 const struct checkpoint_detail *checkpoint_stats_find(const struct checkpoint_stats *s,
                                                       uint64_t id);
 
-/* ---- the tracker; fed by coordinator.c
- * ------------------------------------------------------------- */
+/* ---- the tracker; fed by coordinator.c ------------------------------------------------------- */
 
 struct stats_vertex {
     const char *id, *name;

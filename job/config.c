@@ -29,8 +29,7 @@ const struct option *option_at(enum option_id id)
     return &table[id];
 }
 
-/* ---- words separated by '|'
- * ------------------------------------------------------------------------ */
+/* ---- words separated by '|' ------------------------------------------------------------------ */
 
 /* The next word of *list into out; false at the end. */
 static bool next_word(const char **list, char *out, size_t cap)
@@ -59,8 +58,7 @@ static bool same_word(const char *a, const char *b)
     return *a == *b;
 }
 
-/* ---- keys
- * ------------------------------------------------------------------------------------------ */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 #define KEY_MAX 128
 
@@ -156,8 +154,7 @@ const char *option_nearest(const char *key)
     return nearest;
 }
 
-/* ---- values
- * ---------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* A value that is a number of some kind, comparable. */
 union value {
@@ -290,8 +287,7 @@ static enum rc check_value(const struct option *o, const char *text, struct err 
     return check_range(o, text, v, err);
 }
 
-/* ---- layers
- * ---------------------------------------------------------------------------------------- */
+/* ---- layers ---------------------------------------------------------------------------------- */
 
 struct config *config_new(void)
 {
@@ -404,8 +400,7 @@ void config_reset_all(struct config *c)
         clear(&c->layers[CONFIG_SET][i]);
 }
 
-/* ---- getters
- * --------------------------------------------------------------------------------------- */
+/* ---- getters --------------------------------------------------------------------------------- */
 
 enum config_layer config_source(const struct config *c, enum option_id id)
 {
@@ -489,8 +484,7 @@ void config_list(const struct config *c, bool only_set, config_list_fn *fn, void
     }
 }
 
-/* ---- rules between options, and groups of them
- * ------------------------------------------------------ */
+/* ---- rules between options, and groups of them ----------------------------------------------- */
 
 int config_storage(const struct config *c)
 {

@@ -38,8 +38,7 @@ static bool word_is(const char *word, const char *name)
     return len == strlen(name) && strncasecmp(word, name, len) == 0;
 }
 
-/* ---- durations
- * ------------------------------------------------------------------------------------ */
+/* ---- durations ------------------------------------------------------------------------------- */
 
 static const struct {
     const char *names[7];
@@ -157,8 +156,7 @@ enum rc duration_parse(const char *text, int64_t *ms, struct err *err)
     return RC_OK;
 }
 
-/* ---- sizes and booleans
- * ---------------------------------------------------------------------------- */
+/* ---- sizes and booleans ---------------------------------------------------------------------- */
 
 static const struct {
     const char *names[4];

@@ -5,8 +5,7 @@
 
 #define MAGIC 0x76736e6bu /* "vsnk" */
 
-/* ---- names
- * ------------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 #define PREFIX "part-"
 #define IN_PROGRESS ".inprogress."
@@ -129,8 +128,7 @@ static bool temp_name_valid(struct bytes name)
     return component_valid(name.data, name.len) && name.data[0] == '.';
 }
 
-/* ---- encode
- * ----------------------------------------------------------------------------------------- */
+/* ---- encode ---------------------------------------------------------------------------------- */
 
 static void put_text(struct buf *b, const char *text)
 {
@@ -173,8 +171,7 @@ struct bytes committable_encode(const struct sink_item *item, struct arena *aren
     return out;
 }
 
-/* ---- decode
- * ----------------------------------------------------------------------------------------- */
+/* ---- decode ---------------------------------------------------------------------------------- */
 
 static enum rc take_checked(struct reader *r, struct arena *arena, bool (*valid)(struct bytes),
                             const char *field, const char **out, struct err *err)

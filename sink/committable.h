@@ -50,8 +50,7 @@ struct bytes committable_encode(const struct sink_item *item, struct arena *aren
 MUST_USE enum rc committable_decode(struct bytes item, struct arena *arena, const char *what,
                                     struct sink_item *out, struct err *err);
 
-/* ---- names
- * ------------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* "part-<uuid>-<subtask>-<counter>"; out holds PART_NAME_MAX. */
 #define PART_NAME_MAX 128

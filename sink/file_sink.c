@@ -26,8 +26,7 @@ struct file_sink {
     bool failed; /* only abort is left */
 };
 
-/* ---- parts
- * -------------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static enum rc remember_dir(struct file_sink *s, const struct part_record *r, struct err *err)
 {
@@ -117,8 +116,7 @@ static enum rc part_for(struct file_sink *s, struct bytes bucket, int64_t now_wa
     return RC_OK;
 }
 
-/* ---- the contract
- * --------------------------------------------------------------------------------------- */
+/* ---- the contract ---------------------------------------------------------------------------- */
 
 static struct file_sink *self(struct sink *sink)
 {
@@ -284,8 +282,7 @@ static const struct sink_ops file_sink_ops = {
     .close = file_sink_close,
 };
 
-/* ---- opening
- * -------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* A copy of the config with the path in plain form. */
 static enum rc settle_config(const struct file_sink_config *from, struct arena *arena,

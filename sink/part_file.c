@@ -12,8 +12,7 @@ struct part_file {
     struct buf buffer; /* appended, not written yet */
 };
 
-/* ---- names
- * ------------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 enum rc part_dir(const struct part_record *r, const char *base, char *out, struct err *err)
 {
@@ -47,8 +46,7 @@ struct part_record part_record_copy(const struct part_record *from, struct arena
     return copy;
 }
 
-/* ---- opening
- * ---------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static struct part_file *part_new(const struct part_record *record)
 {
@@ -135,8 +133,7 @@ out:
     return RC_OK;
 }
 
-/* ---- writing
- * ---------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static enum rc flush(struct part_file *p, struct err *err)
 {
@@ -192,8 +189,7 @@ out:
     return rc;
 }
 
-/* ---- into view
- * -------------------------------------------------------------------------------------- */
+/* ---- into view ------------------------------------------------------------------------------- */
 
 /* fs_exists that tells "not there" from "cannot look". */
 static enum rc look(struct fs *fs, const char *path, bool *there, struct err *err)

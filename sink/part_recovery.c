@@ -10,8 +10,7 @@
 #define DEPTH_MAX 32   /* partition columns */
 #define READ_PIECE ((size_t)1 << 20)
 
-/* ---- looking up
- * --------------------------------------------------------------------------------------- */
+/* ---- looking up ------------------------------------------------------------------------------ */
 
 struct look {
     const struct file_sink_config *config;
@@ -146,8 +145,7 @@ static enum rc look_up(struct look *l, struct recovered_part *part, struct err *
     return RC_OK;
 }
 
-/* ---- decoding
- * ----------------------------------------------------------------------------------------- */
+/* ---- decoding -------------------------------------------------------------------------------- */
 
 static enum rc decode_all(const struct sink_items *items, const char *list, struct arena *arena,
                           struct part_recovery *out, struct err *err)
@@ -222,8 +220,7 @@ out:
     return rc;
 }
 
-/* ---- putting in order
- * ----------------------------------------------------------------------------------- */
+/* ---- putting in order ------------------------------------------------------------------------ */
 
 enum rc part_recovery_cut(struct fs *fs, const struct part_record *part, struct err *err)
 {

@@ -1,10 +1,10 @@
 /* part_recovery.h - what a file sink does with the items of a checkpoint: look everything up, then
  * put it in order.
  *
- *                    hidden file there           only the finished one            neither
- *     pending part   cut to length, commit       done before: nothing             lost: error, or
- * counted (B31) open part      goes on, or is closed       a later run went on and          lost at
- * its length               committed: nothing to do
+ *                    hidden file there       only the finished one    neither
+ *     pending part   cut to length, commit   done before: nothing     lost: error or counted (B31)
+ *     open part      goes on, or is closed   a later run went on and  lost
+ *                    at its length           committed: nothing
  *
  * A part is looked for where it was written, and where that is gone, at the same place below the
  * present directory (the sink's directory was moved). Bytes are taken over only if length and

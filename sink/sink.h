@@ -5,8 +5,8 @@
  * writes, and it commits what it wrote once the checkpoint that holds it is complete (C7). Life,
  * with checkpoint n:
  *
- *     open(restored items) -> [ write* on_time* prepare(n) -> items into checkpoint n -> commit(n)
- * when n is notified ]* -> close
+ *     open(restored items) -> [ write* on_time* prepare(n) -> items into checkpoint n
+ *                               -> commit(n) when n is notified ]* -> close
  *
  * prepare hands out two lists of opaque, versioned items. Both are *split* list states: after a
  * rescale any subtask may get any item. What was prepared for a checkpoint that failed, or for a
@@ -106,8 +106,7 @@ static inline MUST_USE enum rc sink_close(struct sink *s, struct err *err)
     return s->ops->close(s, err);
 }
 
-/* ---- file sink (file_sink.c)
- * ---------------------------------------------------------------------- */
+/* ---- file sink (file_sink.c) ----------------------------------------------------------------- */
 
 /* When a part closes; 0 = never for this reason. Defaults of SQL: 128 MB, 30 min, 30 min. */
 struct rolling_policy {
@@ -126,7 +125,7 @@ struct file_sink_config {
     bool ignore_missing_parts; /* B31: go on without parts that are gone and count their rows as
                                   lost */
     bool remove_leftovers;     /* the run that took the restored checkpoint is known to be dead: its
-                                * hidden files that the checkpoint     does not name are removed (B30).
+                                * hidden files that the checkpoint does not name are removed (B30).
                                 * Never set it while that run may live */
     const char *name;          /* for messages: "Sink[out] (1/2)" */
 };
@@ -143,8 +142,7 @@ MUST_USE enum rc file_sink_open(const struct file_sink_config *config,
 MUST_USE enum rc file_sink_check_restored(const struct file_sink_config *config,
                                           const struct sink_snapshot *restored, struct err *err);
 
-/* ---- print and blackhole (print_sink.c)
- * ----------------------------------------------------------- */
+/* ---- print and blackhole (print_sink.c) ------------------------------------------------------ */
 
 /* Writes what it is given to `fd` (borrowed), at least once; fd < 0 drops it. prepare hands out
  * nothing. */

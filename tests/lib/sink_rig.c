@@ -106,8 +106,7 @@ struct sink_snapshot sink_rig_deal(struct sink_rig *r, const struct sink_snapsho
                                   deal(r->arena, &all->committables, i, count)};
 }
 
-/* ---- audit
- * ------------------------------------------------------------------------------------------ */
+/* ---- audit ----------------------------------------------------------------------------------- */
 
 struct walk {
     struct fs *fs;

@@ -3,8 +3,7 @@
 #include "job/config.h"
 #include "tests/lib/check_ext.h"
 
-/* ---- values
- * ---------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static const struct {
     const char *text;
@@ -92,8 +91,7 @@ START_TEST(size_is_read_with_powers_of_1024)
 }
 END_TEST
 
-/* ---- the table
- * -------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 /* Else a getter would abort on a default nobody ever set, or two options would share a name. */
 START_TEST(every_row_of_the_table_is_sound)
@@ -172,8 +170,7 @@ START_TEST(words_stand_in_the_order_of_the_enums)
 }
 END_TEST
 
-/* ---- what is refused
- * --------------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 static const struct {
     const char *key, *value;
@@ -250,8 +247,7 @@ START_TEST(pair_is_cut_at_its_first_equals_sign)
 }
 END_TEST
 
-/* ---- layers
- * ----------------------------------------------------------------------------------------- */
+/* ---- layers ---------------------------------------------------------------------------------- */
 
 START_TEST(later_layer_wins_and_reset_shows_the_one_below)
 {
@@ -322,8 +318,7 @@ START_TEST(list_shows_what_was_set_in_key_order_with_its_source)
 }
 END_TEST
 
-/* ---- YAML
- * ------------------------------------------------------------------------------------------- */
+/* ---- YAML ------------------------------------------------------------------------------------ */
 
 START_TEST(nested_maps_and_dotted_keys_mean_the_same)
 {
@@ -410,8 +405,7 @@ START_TEST(bad_yaml_is_refused_with_its_line_and_changes_nothing)
 }
 END_TEST
 
-/* ---- groups and rules
- * -------------------------------------------------------------------------------- */
+/* ---- groups and rules ------------------------------------------------------------------------ */
 
 START_TEST(defaults_give_the_references_coordinator)
 {

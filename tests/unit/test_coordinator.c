@@ -166,8 +166,7 @@ static const char *finalized(uint64_t id)
     return EV(EVENT_FINALIZED, .checkpoint_id = id, .path = path);
 }
 
-/* ---- one attempt
- * ------------------------------------------------------------------------------------------ */
+/* ---- one attempt ----------------------------------------------------------------------------- */
 
 START_TEST(attempt_goes_from_begin_to_notification)
 {
@@ -210,9 +209,7 @@ START_TEST(no_metadata_before_the_last_ack_and_a_second_ack_counts_once)
 }
 END_TEST
 
-/* ---- when
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- when ------------------------------------------------------------------------------------ */
 
 START_TEST(first_trigger_is_random_within_pause_and_interval)
 {
@@ -341,9 +338,7 @@ START_TEST(periodic_trigger_waits_until_all_tasks_run_and_a_request_is_refused)
 }
 END_TEST
 
-/* ---- failures
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 /* B01, B42: every way an attempt can fail leaves a discard behind, and the default tolerates none.
  */
@@ -471,8 +466,7 @@ START_TEST(failed_savepoint_answers_and_never_counts)
 }
 END_TEST
 
-/* ---- savepoints and the queue
- * ------------------------------------------------------------------------------------ */
+/* ---- savepoints and the queue ---------------------------------------------------------------- */
 
 /* B35: completion of a plain savepoint is told to nobody but the caller, and it enters no store. */
 START_TEST(plain_savepoint_commits_nothing_and_stays_out_of_the_store)
@@ -539,8 +533,7 @@ START_TEST(queue_past_its_limit_turns_the_last_away)
 }
 END_TEST
 
-/* ---- stop with savepoint
- * -------------------------------------------------------------------------------------------- */
+/* ---- stop with savepoint --------------------------------------------------------------------- */
 
 START_TEST(stop_saves_notifies_and_is_answered_when_the_job_has_finished)
 {
@@ -677,9 +670,7 @@ START_TEST(cancel_wins_over_a_stop_in_every_phase)
 }
 END_TEST
 
-/* ---- restarts
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- restarts -------------------------------------------------------------------------------- */
 
 START_TEST(failing_job_aborts_everything_and_starts_again_after_the_pause)
 {
@@ -715,9 +706,7 @@ START_TEST(metadata_written_while_the_job_fails_is_what_the_restart_goes_back_to
 }
 END_TEST
 
-/* ---- ends
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
 START_TEST(retention_table)
 {
@@ -782,9 +771,7 @@ START_TEST(suspend_starts_nothing_more_and_deletes_nothing)
 }
 END_TEST
 
-/* ---- bounded input
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- bounded input --------------------------------------------------------------------------- */
 
 /* B37: with an interval of an hour the last rows would wait an hour. */
 START_TEST(final_checkpoint_starts_when_the_last_task_is_at_its_end)
@@ -905,8 +892,7 @@ START_TEST(finished_tasks_block_checkpoints_where_that_is_configured)
 }
 END_TEST
 
-/* ---- restored snapshots, statistics
- * ------------------------------------------------------------------------------------ */
+/* ---- restored snapshots, statistics ---------------------------------------------------------- */
 
 START_TEST(restored_snapshot_is_the_fallback_until_the_first_checkpoint)
 {

@@ -104,8 +104,7 @@ static const char *only_file(const char *dir, bool hidden)
     return path;
 }
 
-/* ---- names and moments
- * ------------------------------------------------------------------------------------ */
+/* ---- names and moments ----------------------------------------------------------------------- */
 
 START_TEST(part_is_hidden_until_its_checkpoint_is_complete)
 {
@@ -278,9 +277,7 @@ START_TEST(large_writes_and_small_ones_keep_their_order)
 }
 END_TEST
 
-/* ---- restore
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- restore --------------------------------------------------------------------------------- */
 
 START_TEST(restore_commits_pending_parts_at_their_old_path)
 {
@@ -488,9 +485,7 @@ START_TEST(moved_directory_is_found_under_the_new_path)
 }
 END_TEST
 
-/* ---- B31, B30
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- B31, B30 -------------------------------------------------------------------------------- */
 
 /* A checkpoint with one part finished, one pending and one open; one of the last two is deleted. */
 static struct sink_snapshot three_parts(char *pending_path, char *open_path)
@@ -662,9 +657,7 @@ START_TEST(sweep_spares_the_other_subtasks_of_the_same_run)
 }
 END_TEST
 
-/* ---- rescale
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- rescale --------------------------------------------------------------------------------- */
 
 START_TEST(parts_are_dealt_out_anew_at_another_parallelism)
 {
@@ -706,9 +699,7 @@ START_TEST(parts_are_dealt_out_anew_at_another_parallelism)
 }
 END_TEST
 
-/* ---- opening
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 START_TEST(item_that_is_none_is_refused_with_its_place)
 {
