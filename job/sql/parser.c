@@ -146,6 +146,8 @@ static const char *unsupported_what(const struct feed *f, const bool *expected)
     }
     if (f->statement_start || (t->kind == TK_EXISTS && same_word(&f->before, "IF")))
         return NULL;
+    if (expected[TK_IDENT] && !expected[TK_SEMI] && !expected[TK_INTEGER] && t->kind != TK_LATERAL && t->kind != TK_UNNEST)
+        return NULL; /* where a name must stand, the word was meant as one */
     for (size_t i = 0; i < ARRAY_LEN(unsupported_tokens); i++)
         if (unsupported_tokens[i].kind == t->kind)
             return unsupported_tokens[i].what;
