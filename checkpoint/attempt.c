@@ -315,6 +315,7 @@ static enum rc target_publish_shared(struct snapshot_target *target, struct aren
     case ATTEMPT_SAVEPOINT:
         out->scope = FILE_EXCLUSIVE;
         out->path = arena_strdup(arena, name);
+        out->resolved_path = arena_printf(arena, "%s/%s", a->dir, name);
         RETURN_IF_ERR(transfer_file(&a->to_dir, local_path, name, size_bytes, digest, &how, err));
         out->newly_written = true;
         return RC_OK;
@@ -323,6 +324,7 @@ static enum rc target_publish_shared(struct snapshot_target *target, struct aren
     }
     out->scope = FILE_SHARED;
     out->path = arena_printf(arena, LAYOUT_SHARED_PREFIX "%s", name);
+    out->resolved_path = arena_printf(arena, "%s/%s", a->storage->shared_dir, name);
     return publish_reserved(a, local_path, name, size_bytes, digest, &out->newly_written, err);
 }
 
@@ -426,6 +428,7 @@ static enum rc target_stream_finish(struct snapshot_stream *stream, struct arena
         rc = stream_close_file(stream, err);
         out->scope = FILE_EXCLUSIVE;
         out->path = arena_strdup(arena, stream->name);
+        out->resolved_path = arena_printf(arena, "%s/%s", a->dir, stream->name);
     }
     if (rc != RC_OK)
         err_wrap(err, rc, "state of %s", stream->target->owner);

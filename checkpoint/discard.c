@@ -8,6 +8,7 @@
 #include "checkpoint/snapshot_dir.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #define HOLDER_MAX 512
 
@@ -66,10 +67,15 @@ enum rc job_dir_lock(struct fs *fs, const char *job_dir, const char *holder, str
 /* ---- a retained checkpoint's shared files --------------------------------------------------- */
 
 struct shared_names {
-    const struct orphan_report *others; /* after the snapshot was hidden */
     const struct env *env;
-    size_t deleted;
+    const struct orphan_report *others; /* after the snapshot was hidden */
+    const char *shared_dir;
 };
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct orphan *)a)->path, ((const struct orphan *)b)->path);
+}
 
 /* A file that the discarded snapshot named: gone when the fresh report says that nobody names it.
  */
@@ -77,38 +83,40 @@ static enum rc delete_if_orphan(void *ctx, const struct operator_meta *op UNUSED
                                 const struct subtask_state *subtask UNUSED, struct state_file *file,
                                 struct err *err)
 {
-    struct shared_names *names = ctx;
+    const struct shared_names *names = ctx;
+    char path[FS_PATH_MAX];
+    struct orphan key = {.path = path};
     struct err local = {0};
     enum rc rc;
 
-    if (file->scope != FILE_SHARED)
+    if (file->scope != FILE_SHARED || names->others->orphan_count == 0)
         return RC_OK;
-    for (size_t i = 0; i < names->others->orphan_count; i++) {
-        const struct orphan *o = &names->others->orphans[i];
-
-        if (o->kind != ORPHAN_SHARED || strcmp(path_base(o->path), path_base(file->path)) != 0)
-            continue;
-        rc = fs_unlink(names->env->fs, o->path, &local);
-        if (rc != RC_OK && rc != RC_NOT_FOUND)
-            return err_set(err, rc, "%s", local.msg);
-        names->deleted += rc == RC_OK;
-        break;
-    }
-    return RC_OK;
+    RETURN_IF_ERR(path_join(path, sizeof path, names->shared_dir, path_base(file->path), err));
+    if (bsearch(&key, names->others->orphans, names->others->orphan_count, sizeof key, by_path) ==
+        NULL)
+        return RC_OK;
+    rc = fs_unlink(names->env->fs, path, &local); /* named twice: gone already */
+    return rc == RC_OK || rc == RC_NOT_FOUND ? RC_OK : err_set(err, rc, "%s", local.msg);
 }
 
 static enum rc delete_unnamed(const struct env *env, const struct checkpoint_metadata *meta,
-                              const char *job_dir, struct err *err)
+                              const char *job_dir, bool sweep, struct err *err)
 {
     struct shared_names names = {.env = env};
     struct orphan_report report;
+    char shared_dir[FS_PATH_MAX];
+    size_t deleted;
     enum rc rc;
 
     GOTO_IF_ERR(orphans_scan(env->fs, job_dir, &report, err));
+    GOTO_IF_ERR(path_join(shared_dir, sizeof shared_dir, job_dir, LAYOUT_SHARED, err));
     names.others = &report;
+    names.shared_dir = shared_dir;
     if (report.unreadable_count > 0)
         log_line(env->log, LOG_WARN,
                  "shared files stay: a _metadata beside them is unreadable dir=%s", job_dir);
+    else if (sweep)
+        GOTO_IF_ERR(orphans_delete(env, &report, 0, &deleted, err));
     else
         GOTO_IF_ERR(metadata_each_file(meta, delete_if_orphan, &names, err));
 out:
@@ -124,33 +132,26 @@ static bool names_shared(const struct checkpoint_metadata *meta)
     return sizes.shared_count > 0;
 }
 
-static enum rc discard_locked(const struct env *env, const char *dir, const char *job_dir,
-                              const struct checkpoint_metadata *meta, struct err *err)
-{
-    RETURN_IF_ERR(snapshot_dir_hide(env->fs, dir, err));
-    if (names_shared(meta))
-        RETURN_IF_ERR(delete_unnamed(env, meta, job_dir, err));
-    return snapshot_dir_remove(env, dir, err);
-}
-
-enum rc discard_snapshot(const struct env *env, const char *dir, const char *locked_job_dir,
-                         struct err *err)
+enum rc discard_snapshot(const struct env *env, const char *dir, bool sweep, struct err *err)
 {
     struct arena *arena = arena_new(0);
     struct checkpoint_metadata meta;
     struct fs_file *lock = NULL;
     char job_dir[FS_PATH_MAX];
     uint64_t bytes, id;
+    bool in_job;
     enum rc rc;
 
     GOTO_IF_ERR(recovery_read_metadata(env->fs, dir, arena, &meta, &bytes, err));
     GOTO_IF_ERR(path_dir(job_dir, sizeof job_dir, dir, err));
-    /* A savepoint stands alone; a checkpoint is the business of whoever holds its job's directory.
-     */
-    if (layout_parse_checkpoint(path_base(dir), &id) &&
-        (locked_job_dir == NULL || strcmp(locked_job_dir, job_dir) != 0))
+    /* A savepoint stands alone; a checkpoint is the business of whoever holds its directory. */
+    in_job = layout_parse_checkpoint(path_base(dir), &id) || names_shared(&meta);
+    if (in_job)
         GOTO_IF_ERR(job_dir_lock(env->fs, job_dir, NULL, &lock, err));
-    GOTO_IF_ERR(discard_locked(env, dir, job_dir, &meta, err));
+    GOTO_IF_ERR(snapshot_dir_hide(env->fs, dir, err));
+    if (in_job)
+        GOTO_IF_ERR(delete_unnamed(env, &meta, job_dir, sweep, err));
+    GOTO_IF_ERR(snapshot_dir_remove(env, dir, err));
 out:
     fs_abandon(&lock);
     arena_free(arena);

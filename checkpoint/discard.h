@@ -17,10 +17,10 @@ MUST_USE enum rc job_dir_lock(struct fs *fs, const char *job_dir, const char *ho
 
 /* Delete the snapshot in `dir`: _metadata first and durably, then what it names alone, then the
  * directory.
- *   locked_job_dir   a job's directory whose lock the caller holds already; NULL: none
+ *   sweep   the job's whole directory is ours now (claimed): also take what a crash left in it
  * RC_STATE: a running job holds the directory. RC_NOT_FOUND, RC_CORRUPT, RC_VERSION: no snapshot
  * that can be read; nothing is deleted. */
-MUST_USE enum rc discard_snapshot(const struct env *env, const char *dir,
-                                  const char *locked_job_dir, struct err *err);
+MUST_USE enum rc discard_snapshot(const struct env *env, const char *dir, bool sweep,
+                                  struct err *err);
 
 #endif

@@ -62,7 +62,7 @@ enum rc savepoint_dispose(const struct env *env, const char *path, struct err *e
     RETURN_IF_ERR(path_absolute(dir, sizeof dir, given, err));
     if (strcmp(path_base(dir), LAYOUT_METADATA) == 0) {
         RETURN_IF_ERR(path_dir(parent, sizeof parent, dir, err));
-        return discard_snapshot(env, parent, NULL, err);
+        return discard_snapshot(env, parent, false, err);
     }
-    return discard_snapshot(env, dir, NULL, err);
+    return discard_snapshot(env, dir, false, err);
 }

@@ -374,7 +374,7 @@ static enum rc drop_dir(struct storage *s, const char *dir, uint64_t checkpoint_
 static enum rc discard_outside(struct storage *s, uint64_t checkpoint_id, const char *dir,
                                bool claimed, struct err *err)
 {
-    enum rc rc = claimed ? discard_snapshot(&s->env, dir, s->job_dir, err) : RC_OK;
+    enum rc rc = claimed ? discard_snapshot(&s->env, dir, true, err) : RC_OK;
 
     storage_release_uses(s, checkpoint_id, false);
     return rc;
@@ -407,8 +407,10 @@ enum rc storage_checkpoint_discard(struct storage *s, uint64_t checkpoint_id, st
     /* One of this very directory that is the user's keeps its uses, so that its files stay. */
     if (s->job_dir == NULL || (restored_dir != NULL && !claimed))
         return RC_OK;
-    GOTO_IF_ERR(layout_checkpoint_dir(dir, sizeof dir, s->job_dir, checkpoint_id, err));
-    GOTO_IF_ERR(drop_dir(s, dir, checkpoint_id, true, false, err));
+    if (restored_dir == NULL)
+        GOTO_IF_ERR(layout_checkpoint_dir(dir, sizeof dir, s->job_dir, checkpoint_id, err));
+    GOTO_IF_ERR(
+        drop_dir(s, restored_dir == NULL ? dir : restored_dir, checkpoint_id, true, false, err));
 out:
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "discard checkpoint %" PRIu64, checkpoint_id);
 }

@@ -224,6 +224,7 @@ START_TEST(a_shared_file_is_a_durable_hard_link_named_by_its_content)
     write_file("/local/1.sst", content);
     a = begin(1);
     f = publish(a, "/local/1.sst", content);
+    ck_assert_str_eq(f.resolved_path, shared_path(content));
     ck_assert_int_eq(f.scope, FILE_SHARED);
     ck_assert(f.newly_written);
     ck_assert_str_eq(f.path, arena_printf(arena, "../shared/%s", path_base(shared_path(content))));
@@ -803,6 +804,7 @@ START_TEST(a_claimed_snapshot_goes_after_its_replacement_is_durable)
     size_t orphans;
 
     make_other_job();
+    ck_assert_ok(fs_mkdir(sim, OTHER_JOB "/chk-3", &err)); /* B02: of a run that was killed */
     restore_other(true, &r);
     ck_assert_ok(scene_checkpoint(&scene, 3, &err));
     ck_assert(fs_exists(sim, OTHER_JOB "/chk-2/_metadata")); /* until it is discarded */
