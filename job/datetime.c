@@ -83,6 +83,14 @@ static enum rc out_of_range(uint8_t precision, struct err *err)
                    precision > 6 ? ", which is 1677-09-21 to 2262-04-11" : "");
 }
 
+/* Down to a value of the precision. */
+static enum rc cut_to(int64_t value, uint8_t precision, int64_t *out, struct err *err)
+{
+    if (__builtin_sub_overflow(value, floor_mod(value, step_units(precision)), out))
+        return out_of_range(precision, err);
+    return RC_OK;
+}
+
 enum rc timestamp_convert(int64_t value, uint8_t from_precision, uint8_t to_precision, int64_t *out,
                           struct err *err)
 {
@@ -94,8 +102,7 @@ enum rc timestamp_convert(int64_t value, uint8_t from_precision, uint8_t to_prec
         return RC_OK;
     }
     value = floor_div(value, to / from);
-    *out = to_precision < from_precision ? value - floor_mod(value, step_units(to_precision)) : value;
-    return RC_OK;
+    return cut_to(value, to_precision, out, err);
 }
 
 int64_t timestamp_to_ms(int64_t value, uint8_t precision)
@@ -107,9 +114,7 @@ enum rc timestamp_of_ms(int64_t ms, uint8_t precision, int64_t *out, struct err 
 {
     if (__builtin_mul_overflow(ms, timestamp_units_per_ms(precision), out))
         return out_of_range(precision, err);
-    if (precision < 3)
-        *out -= floor_mod(*out, step_units(precision));
-    return RC_OK;
+    return cut_to(*out, precision, out, err);
 }
 
 void timestamp_split(int64_t value, uint8_t precision, int64_t *days, int64_t *ns_of_day)
@@ -117,7 +122,7 @@ void timestamp_split(int64_t value, uint8_t precision, int64_t *days, int64_t *n
     int64_t unit = unit_ns(precision), per_day = NS_PER_DAY / unit;
 
     *days = floor_div(value, per_day);
-    *ns_of_day = (value - *days * per_day) * unit;
+    *ns_of_day = floor_mod(value, per_day) * unit;
 }
 
 enum rc timestamp_join(int64_t days, int64_t ns_of_day, uint8_t precision, int64_t *out,
@@ -130,8 +135,7 @@ enum rc timestamp_join(int64_t days, int64_t ns_of_day, uint8_t precision, int64
     if (__builtin_mul_overflow(days + early, NS_PER_DAY / unit, &whole) ||
         __builtin_add_overflow(whole, early ? part - NS_PER_DAY / unit : part, out))
         return out_of_range(precision, err);
-    *out -= floor_mod(*out, step_units(precision));
-    return RC_OK;
+    return cut_to(*out, precision, out, err);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -26,7 +26,12 @@ int64_t days_add_months(int64_t days, int64_t months);
 
 /* value / units, remainder >= 0 */
 static inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a ^ b) < 0); }
-static inline int64_t floor_mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
+static inline int64_t floor_mod(int64_t a, int64_t b)
+{
+    int64_t r = a % b;
+
+    return r != 0 && (r ^ b) < 0 ? r + b : r;
+}
 
 /* ---- timestamps ---- */
 /* To another precision's unit, cut towards the past (Flink truncates). RC_INVALID when outside what nanoseconds hold. */
