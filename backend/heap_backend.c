@@ -24,6 +24,7 @@ struct heap_snapshot {
 
 static void heap_close(struct keyed_backend *b)
 {
+    core_wait_write(core_of(b));
     core_release(core_of(b));
     mem_free(b);
 }
@@ -197,10 +198,11 @@ static enum rc heap_snapshot_write(struct keyed_snapshot *snapshot, struct snaps
                                    struct arena *arena, struct keyed_handle *out, struct err *err)
 {
     struct heap_snapshot *s = (struct heap_snapshot *)snapshot;
-    const struct backend_core *core = core_of(snapshot->backend);
+    struct backend_core *core = core_of(snapshot->backend);
     struct state_rows *rows = mem_calloc(s->state_count, sizeof *rows);
     enum rc rc;
 
+    core_write_begins(core);
     for (size_t i = 0; i < s->state_count; i++) {
         rows[i].snapshot = row_snapshot_new(s->caches[i], false);
         rows[i].views = mem_alloc(WRITE_VIEWS * sizeof(struct row_view));
@@ -219,6 +221,7 @@ static enum rc heap_snapshot_write(struct keyed_snapshot *snapshot, struct snaps
         mem_free(rows[i].views);
     }
     mem_free(rows);
+    core_write_ends(core);
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "snapshot of %s", core->name);
 }
 
@@ -277,6 +280,7 @@ enum rc heap_backend_open(const struct keyed_backend_config *config, struct keye
                           struct err *err)
 {
     struct heap_backend *b = mem_calloc(1, sizeof *b);
+    struct err ignored = {0};
     enum rc rc;
 
     core_init(&b->core, &heap_ops, config, ROWS_ALL, SLAB_BYTES);
@@ -287,6 +291,8 @@ enum rc heap_backend_open(const struct keyed_backend_config *config, struct keye
         heap_close(&b->core.base);
         return rc;
     }
+    if (config->local_dir != NULL && config->restore_count > 0)
+        (void)!fs_rmdir(config->env->fs, config->local_dir, &ignored); /* a restore may have made it */
     *out = &b->core.base;
     return RC_OK;
 }

@@ -128,16 +128,44 @@ void core_init(struct backend_core *core, const struct keyed_backend_ops *ops,
     core->backend_id = arena_strdup(core->arena, config->backend_id);
     core->rows = row_group_new(mode, rng_u64(&rng));
     core->slab_bytes = slab_bytes;
+    mutex_init(&core->write_mutex);
+    cond_init(&core->write_ended);
 }
 
 void core_release(struct backend_core *core)
 {
-    ASSERT(core->snapshot == NULL);
     row_group_free(core->rows);
     for (size_t i = 0; i < core->state_count; i++)
         mem_free(core->states[i]);
     mem_free(core->states);
     arena_free(core->arena);
+    cond_release(&core->write_ended);
+    mutex_release(&core->write_mutex);
+}
+
+void core_write_begins(struct backend_core *core)
+{
+    mutex_lock(&core->write_mutex);
+    ASSERT(!core->write_runs);
+    core->write_runs = true;
+    mutex_unlock(&core->write_mutex);
+}
+
+void core_write_ends(struct backend_core *core)
+{
+    mutex_lock(&core->write_mutex);
+    core->write_runs = false;
+    cond_broadcast(&core->write_ended);
+    mutex_unlock(&core->write_mutex);
+}
+
+void core_wait_write(struct backend_core *core)
+{
+    mutex_lock(&core->write_mutex);
+    while (core->write_runs)
+        cond_wait(&core->write_ended, &core->write_mutex);
+    mutex_unlock(&core->write_mutex);
+    keyed_snapshot_free(core->snapshot);
 }
 
 struct core_state *core_find(const struct backend_core *core, const char *name)
@@ -263,7 +291,6 @@ enum rc core_open(struct backend_core *core, const struct state_desc *desc, stru
     } else if (!same_desc(&s->desc, desc)) {
         return differ(&s->desc, desc, RC_INVALID, "restored", "job", err);
     }
-    s->opened = true;
     *out = s;
     return RC_OK;
 }

@@ -56,7 +56,8 @@ struct keyed_backend_config {
  * `range` are dropped. RC_CORRUPT / RC_NOT_FOUND name file and reason. */
 MUST_USE enum rc keyed_backend_open(const struct keyed_backend_config *config,
                                     struct keyed_backend **out, struct err *err);
-void keyed_backend_close(struct keyed_backend *b); /* NULL is a no-op; waits for a running snapshot */
+/* NULL is a no-op. Waits for a running snapshot write; an open snapshot is freed with the backend. */
+void keyed_backend_close(struct keyed_backend *b);
 
 /* Registers a state, or attaches to the restored one of that name. RC_INVALID when the restored one has another
  * kind or types: the message shows old and new side by side. `desc` is copied. */

@@ -7,6 +7,7 @@
 
 #include "backend/row_cache.h"
 #include "base/arena.h"
+#include "base/thread.h"
 
 #define KEYED_STATES_MAX 4096u
 
@@ -16,7 +17,6 @@ struct core_state {
     struct state_desc desc;  /* strings in core->arena */
     enum key_namespace ns;
     struct row_cache *cache;
-    bool opened; /* by keyed_state_open; else only restored: kept for later snapshots */
     void *below; /* of the implementation: its place in the database */
 };
 struct backend_core {
@@ -31,11 +31,18 @@ struct backend_core {
     struct core_state **states;
     size_t state_count;
     struct keyed_snapshot *snapshot; /* the open one, or NULL */
+    struct mutex write_mutex;        /* over write_runs */
+    struct cond write_ended;
+    bool write_runs; /* a keyed_snapshot_write is under way */
 };
 
 void core_init(struct backend_core *core, const struct keyed_backend_ops *ops,
                const struct keyed_backend_config *config, enum row_mode mode, uint32_t slab_bytes);
 void core_release(struct backend_core *core);
+/* Around keyed_snapshot_write, on its thread; and closing waits for it. */
+void core_write_begins(struct backend_core *core);
+void core_write_ends(struct backend_core *core);
+void core_wait_write(struct backend_core *core); /* and frees the open snapshot */
 static inline struct backend_core *core_of(struct keyed_backend *b) { return (struct backend_core *)b; }
 static inline struct core_state *core_state_of(struct keyed_state *s) { return (struct core_state *)s; }
 

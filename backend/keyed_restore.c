@@ -60,6 +60,11 @@ enum rc core_restore_entries(struct backend_core *core, const struct keyed_backe
 
     key_builder_init(&r.keys, core->key_group_count, KEY_NS_VOID);
     GOTO_IF_ERR(core_restore_states(core, h, "handle", arena, &r.states, err));
+    for (size_t i = 0; i < h->state_count; i++) {
+        struct keyed_state *ignored; /* the same one, now with its place in the database */
+
+        GOTO_IF_ERR(keyed_state_open(&core->base, &h->states[i], &ignored, err));
+    }
     switch (h->kind) {
     case KEYED_STREAM:
         rc = keyed_stream_read(core->env->fs, h, range, restore_put, &r, err);

@@ -1,17 +1,479 @@
-#include "backend/keyed_core.h"
-#include "backend/rocks_restore.h"
+/* rocks_backend.c - keyed_backend on RocksDB (`rocksdb`): one column family per state, a row cache in front of each, the
+ * flusher as the only writer. Rows that are not cached are read by one sorted MultiGet a batch; absent keys end at the
+ * whole-key filters. The local database is scratch: removed and made anew at open. After: RocksDBKeyedStateBackend.
+ *
+ * Epoch rule: between keyed_snapshot_begin and the moment its image of the database is taken, nothing but that snapshot
+ * writes. A batch that needs an eviction meanwhile waits, and counts the time. While the writer has not even started it
+ * goes on over the budget instead, to twice the budget: so a pool that is slow to start cannot lock up the task. */
+#include "backend/rocks_backend_priv.h"
+
+#define EVICT_FRACTION 8u /* an eviction gives back at least this part of the rows' bytes */
+
+/* ---- room ---------------------------------------------------------------------------------------- */
+
+enum rc rocks_usable(struct rocks_backend *b, struct err *err)
+{
+    enum rc rc;
+
+    if (!atomic_load_explicit(&b->broken, memory_order_acquire))
+        return RC_OK;
+    mutex_lock(&b->mutex);
+    rc = err_set(err, b->why.rc, "%s", b->why.msg);
+    mutex_unlock(&b->mutex);
+    return rc;
+}
+
+void rocks_break(struct rocks_backend *b, enum rc rc, const struct err *why)
+{
+    mutex_lock(&b->mutex);
+    err_set(&b->why, rc, "an earlier flush failed: %s", why == NULL ? "" : why->msg);
+    mutex_unlock(&b->mutex);
+    atomic_store_explicit(&b->broken, true, memory_order_release);
+}
+
+/* Waits until the database may be written to. false: go on over the budget. */
+static bool may_evict(struct rocks_backend *b, uint64_t bytes)
+{
+    bool may = true;
+
+    mutex_lock(&b->mutex);
+    if (b->epoch_closed && (b->writing || bytes > 2 * b->rows_budget)) {
+        int64_t start = clock_mono_ns(b->core.env->clock);
+
+        while (b->epoch_closed)
+            cond_wait(&b->flushed, &b->mutex);
+        b->wait_ns += clock_mono_ns(b->core.env->clock) - start;
+    } else if (b->epoch_closed) {
+        may = false;
+    }
+    mutex_unlock(&b->mutex);
+    return may;
+}
+
+static struct core_state *fullest(struct rocks_backend *b, size_t *bytes)
+{
+    struct core_state *best = NULL;
+
+    *bytes = 0;
+    for (size_t i = 0; i < b->core.state_count; i++) {
+        struct row_cache_stats s;
+
+        if (below_of(b->core.states[i])->cursors > 0)
+            continue; /* its rows must hold still */
+        row_cache_stats(b->core.states[i]->cache, &s);
+        if (s.bytes > *bytes) {
+            *bytes = s.bytes;
+            best = b->core.states[i];
+        }
+    }
+    return best;
+}
+
+static enum rc evict(struct rocks_backend *b, uint64_t want, struct err *err)
+{
+    uint64_t left = want;
+
+    /* A snapshot that was given up before its flush: its rows are ours again. Its writer does not look at them any more,
+     * or may_evict would have waited. */
+    row_group_retire(b->core.rows);
+    for (size_t round = 0; left > 0 && round < b->core.state_count; round++) {
+        size_t before = row_group_bytes(b->core.rows), after, bytes;
+        struct core_state *s = fullest(b, &bytes);
+        struct row_cache_stats stats;
+        enum rc rc;
+
+        if (s == NULL)
+            break;
+        b->acting = s;
+        row_cache_stats(s->cache, &stats);
+        if (stats.dirty > 0)
+            below_of(s)->empty = false;
+        rc = row_cache_evict(s->cache, left < bytes ? left : bytes, &b->sink, &b->evictions, err);
+        if (rc != RC_OK) {
+            rocks_break(b, rc, err);
+            return rc;
+        }
+        after = row_group_bytes(b->core.rows);
+        left = before - after >= left || after >= before ? 0 : left - (before - after);
+    }
+    return RC_OK;
+}
+
+/* Before each batch: room for what it may add. */
+static enum rc make_room(struct rocks_backend *b, const struct core_state *s, const struct key_batch *keys,
+                         const struct bytes *values, struct err *err)
+{
+    uint64_t bytes = row_group_bytes(b->core.rows) + row_cache_need(s->cache, keys, values);
+    uint64_t want;
+
+    if (bytes <= b->rows_budget || !may_evict(b, bytes))
+        return rocks_usable(b, err);
+    RETURN_IF_ERR(rocks_usable(b, err));
+    want = row_group_bytes(b->core.rows) / EVICT_FRACTION;
+    if (want < bytes - b->rows_budget)
+        want = bytes - b->rows_budget;
+    return evict(b, want, err);
+}
+
+static enum rc sink_write(struct row_sink *sink, struct row_source *rows, struct err *err)
+{
+    struct rocks_backend *b = (struct rocks_backend *)((char *)sink - offsetof(struct rocks_backend, sink));
+
+    return flusher_write(b->flusher, below_of(b->acting)->cf, rows, err);
+}
+
+static enum rc loader_load(struct row_loader *loader, const struct bytes *keys, uint32_t count,
+                           struct bytes *values, struct err *err)
+{
+    struct rocks_backend *b = (struct rocks_backend *)((char *)loader - offsetof(struct rocks_backend, loader));
+
+    return rocks_get(below_of(b->acting)->cf, keys, count, values, err);
+}
+
+static struct row_loader *loader_of(struct rocks_backend *b, struct core_state *s)
+{
+    b->acting = s;
+    return below_of(s)->empty ? NULL : &b->loader;
+}
+
+/* ---- batches ------------------------------------------------------------------------------------- */
+
+static enum rc rocks_upsert(struct keyed_state *state, const struct key_batch *keys, void **rows,
+                            uint8_t *fresh, struct err *err)
+{
+    struct rocks_backend *b = rocks_of(state->backend);
+    struct core_state *s = core_state_of(state);
+    enum rc rc;
+
+    RETURN_IF_ERR(make_room(b, s, keys, NULL, err));
+    rc = row_cache_upsert(s->cache, keys, rows, fresh, loader_of(b, s), err);
+    rocks_unpin(b->db);
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "state %s of %s", s->desc.name, b->core.name);
+}
+
+static enum rc rocks_lookup(struct keyed_state *state, const struct key_batch *keys,
+                            struct bytes *values, struct err *err)
+{
+    struct rocks_backend *b = rocks_of(state->backend);
+    struct core_state *s = core_state_of(state);
+    enum rc rc;
+
+    RETURN_IF_ERR(make_room(b, s, keys, NULL, err));
+    rc = row_cache_get(s->cache, keys, values, loader_of(b, s), err);
+    rocks_unpin(b->db);
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "state %s of %s", s->desc.name, b->core.name);
+}
+
+static enum rc rocks_put(struct keyed_state *state, const struct key_batch *keys,
+                         const struct bytes *values, struct err *err)
+{
+    struct rocks_backend *b = rocks_of(state->backend);
+    struct core_state *s = core_state_of(state);
+
+    RETURN_IF_ERR(make_room(b, s, keys, values, err));
+    return row_cache_put(s->cache, keys, values, below_of(s)->empty, err);
+}
+
+static enum rc rocks_del(struct keyed_state *state, const struct key_batch *keys, struct err *err)
+{
+    struct rocks_backend *b = rocks_of(state->backend);
+    struct core_state *s = core_state_of(state);
+
+    RETURN_IF_ERR(make_room(b, s, keys, NULL, err));
+    return row_cache_del(s->cache, keys, below_of(s)->empty, err);
+}
+
+/* ---- scans --------------------------------------------------------------------------------------- */
+
+/* Cached rows of the prefix, sorted, over the database's: a cached row, or tombstone, is the truth. */
+struct rocks_cursor {
+    struct keyed_cursor base; /* first */
+    struct core_state *state;
+    struct row_list *cached;
+    struct rocks_iter *below; /* NULL: nothing there */
+    bool have_below;          /* key and value are the iterator's, not yet handed out */
+    bool fetched;
+    struct bytes key, value;
+    struct buf data; /* copies of what the iterator gave for one call */
+};
+
+/* Smallest string above all that start with `prefix`; empty: there is none. */
+static void prefix_end(struct bytes prefix, struct buf *out)
+{
+    buf_append(out, prefix.data, prefix.len);
+    while (out->len > 0 && out->data[out->len - 1] == 0xFF)
+        out->len--;
+    if (out->len > 0)
+        out->data[out->len - 1]++;
+}
+
+static enum rc rocks_scan_open(struct keyed_state *state, struct bytes prefix, struct keyed_cursor **out,
+                               struct err *err)
+{
+    struct rocks_backend *b = rocks_of(state->backend);
+    struct core_state *s = core_state_of(state);
+    struct rocks_cursor *c;
+
+    RETURN_IF_ERR(rocks_usable(b, err));
+    c = mem_calloc(1, sizeof *c);
+    c->base.backend = state->backend;
+    c->state = s;
+    c->cached = row_list_new(s->cache, prefix);
+    if (!below_of(s)->empty) {
+        struct buf end = {0};
+
+        /* After the list: what a flush brings in from now on is in the list. */
+        prefix_end(prefix, &end);
+        c->below = rocks_iter_new(below_of(s)->cf, prefix, buf_bytes(&end));
+        buf_release(&end);
+    }
+    below_of(s)->cursors++;
+    *out = &c->base;
+    return RC_OK;
+}
+
+/* The iterator's next entry into key and value, unless one is waiting. */
+static enum rc fetch_below(struct rocks_cursor *c, struct err *err)
+{
+    enum rc rc = RC_OK;
+
+    if (c->have_below || c->below == NULL)
+        return RC_OK;
+    c->have_below = rocks_iter_next(c->below, &c->key, &c->value, &rc, err);
+    if (!c->have_below) {
+        rocks_iter_free(c->below);
+        c->below = NULL;
+    }
+    return rc;
+}
+
+/* Appends a copy; `at` is its offset, made a pointer when the buffer no longer grows. */
+static void hold(struct buf *data, struct bytes *b)
+{
+    size_t at = data->len;
+
+    buf_append(data, b->data, b->len);
+    b->data = (const uint8_t *)(uintptr_t)at;
+}
+
+static enum rc rocks_scan_next(struct keyed_cursor *cursor, uint32_t max, struct bytes *keys,
+                               struct bytes *values, uint32_t *got, struct err *err)
+{
+    struct rocks_cursor *c = (struct rocks_cursor *)cursor;
+    struct row_view row;
+
+    *got = 0;
+    buf_clear(&c->data);
+    while (*got < max && c->data.len < 4u << 20) {
+        bool have_row = row_list_peek(c->cached, &row);
+        int order;
+
+        RETURN_IF_ERR(fetch_below(c, err));
+        if (!have_row && !c->have_below)
+            break;
+        order = !have_row ? 1 : !c->have_below ? -1 : bytes_cmp(row.key, c->key);
+        if (order >= 0)
+            c->have_below = false; /* taken, or hidden by the row */
+        if (order <= 0)
+            row_list_advance(c->cached);
+        if (order <= 0 && row.tombstone)
+            continue;
+        keys[*got] = order <= 0 ? row.key : c->key;
+        values[*got] = order <= 0 ? row.value : c->value;
+        hold(&c->data, &keys[*got]);
+        hold(&c->data, &values[*got]);
+        (*got)++;
+    }
+    for (uint32_t i = 0; i < *got; i++) {
+        keys[i].data = c->data.data + (uintptr_t)keys[i].data;
+        values[i].data = c->data.data + (uintptr_t)values[i].data;
+    }
+    return RC_OK;
+}
+
+static void rocks_scan_close(struct keyed_cursor *cursor)
+{
+    struct rocks_cursor *c = (struct rocks_cursor *)cursor;
+
+    below_of(c->state)->cursors--;
+    row_list_free(c->cached);
+    rocks_iter_free(c->below);
+    buf_release(&c->data);
+    mem_free(c);
+}
+
+/* ---- states, notifications, numbers -------------------------------------------------------------- */
+
+enum rc rocks_attach(struct rocks_backend *b, struct core_state *s, struct err *err)
+{
+    struct rocks_state *below;
+    struct rocks_cf *cf;
+    struct buf first = {0}, last = {0};
+    bool any = false;
+
+    if (s->below != NULL)
+        return RC_OK;
+    cf = rocks_cf_find(b->db, s->desc.name);
+    if (cf == NULL) {
+        RETURN_IF_ERR(rocks_cf_create(b->db, s->desc.name, &cf, err));
+    } else {
+        enum rc rc = rocks_key_bounds(cf, &any, &first, &last, err);
+
+        buf_release(&first);
+        buf_release(&last);
+        RETURN_IF_ERR(rc);
+    }
+    below = arena_calloc(b->core.arena, 1, sizeof *below);
+    *below = (struct rocks_state){.cf = cf, .empty = !any};
+    s->below = below;
+    return RC_OK;
+}
+
+static enum rc rocks_state_open(struct keyed_backend *backend, const struct state_desc *desc,
+                                struct keyed_state **out, struct err *err)
+{
+    struct rocks_backend *b = rocks_of(backend);
+    struct core_state *s;
+    bool is_new;
+
+    RETURN_IF_ERR(rocks_usable(b, err));
+    RETURN_IF_ERR(core_open(&b->core, desc, &s, &is_new, err));
+    RETURN_IF_ERR(rocks_attach(b, s, err));
+    *out = &s->base;
+    return RC_OK;
+}
+
+static void rocks_notify(struct keyed_backend *b, uint64_t checkpoint_id)
+{
+    /* Shared files are named by their content and proven by the target: neither a completed nor an abandoned checkpoint
+     * changes what may be taken as known (incremental.h). */
+    (void)b;
+    (void)checkpoint_id;
+}
+
+static void rocks_backend_stats(struct keyed_backend *backend, struct keyed_stats *out)
+{
+    struct rocks_backend *b = rocks_of(backend);
+    struct rocks_stats db;
+    struct flusher_stats flush;
+
+    rocks_stats(b->db, &db);
+    flusher_stats(b->flusher, &flush);
+    *out = (struct keyed_stats){
+        .cache_bytes = row_group_bytes(b->core.rows),
+        .db_live_sst_bytes = db.live_sst_bytes,
+        .db_sst_files = db.sst_files,
+        .l0_files = db.l0_files,
+        .pending_compaction_bytes = db.pending_compaction_bytes,
+        .block_cache_bytes = db.block_cache_bytes,
+        .write_buffer_bytes = db.write_buffer_bytes,
+        .flushes = flush.flushes,
+        .evictions = b->evictions,
+        .flush_wait_ns = (uint64_t)(b->wait_ns + flush.wait_ns),
+    };
+    for (size_t i = 0; i < b->core.state_count; i++) {
+        struct row_cache_stats s;
+
+        row_cache_stats(b->core.states[i]->cache, &s);
+        out->entries_cached += s.rows;
+        out->dirty_rows += s.dirty;
+        out->lookups += s.lookups;
+        out->misses += s.misses;
+    }
+}
+
+/* ---- opening and closing ------------------------------------------------------------------------- */
+
+static void rocks_backend_close(struct keyed_backend *backend)
+{
+    struct rocks_backend *b = rocks_of(backend);
+    struct err err = {0};
+
+    core_wait_write(&b->core);
+    flusher_free(b->flusher);
+    rocks_close(b->db);
+    incremental_free(b->known);
+    if (fs_remove_tree(b->core.env->fs, b->local_dir, &err) != RC_OK)
+        log_line(b->core.env->log, LOG_WARN, "local database not removed dir=%s error=\"%s\"",
+                 b->local_dir, err.msg);
+    cond_release(&b->flushed);
+    mutex_release(&b->mutex);
+    core_release(&b->core);
+    mem_free(b);
+}
+
+static const struct keyed_backend_ops rocks_ops = {
+    .close = rocks_backend_close,
+    .state_open = rocks_state_open,
+    .upsert = rocks_upsert,
+    .get = rocks_lookup,
+    .put = rocks_put,
+    .del = rocks_del,
+    .scan_open = rocks_scan_open,
+    .scan_next = rocks_scan_next,
+    .scan_close = rocks_scan_close,
+    .snapshot_begin = rocks_snapshot_begin,
+    .snapshot_write = rocks_snapshot_write,
+    .snapshot_free = rocks_snapshot_free,
+    .notify_complete = rocks_notify,
+    .notify_aborted = rocks_notify,
+    .stats = rocks_backend_stats,
+};
+
+enum rc rocks_make_flusher(struct rocks_backend *b, struct err *err)
+{
+    char run_dir[FS_PATH_MAX];
+    struct flusher_config config = {
+        .env = b->core.env,
+        .db = b->db,
+        .run_dir = run_dir,
+        .range = b->core.range,
+        .prefix_len = b->core.prefix_len,
+    };
+
+    RETURN_IF_ERR(path_join(run_dir, sizeof run_dir, b->local_dir, "runs", err));
+    RETURN_IF_ERR(fs_mkdirs(b->core.env->fs, run_dir, err));
+    b->flusher = flusher_new(&config);
+    return RC_OK;
+}
+
+static uint32_t slab_bytes_for(uint64_t rows_bytes)
+{
+    uint32_t size = 16u << 10;
+
+    while (size < 1u << 20 && size < rows_bytes / 64)
+        size *= 2;
+    return size;
+}
 
 enum rc rocks_backend_open(const struct keyed_backend_config *config, struct keyed_backend **out,
                            struct err *err)
 {
-    (void)out;
-    return err_set(err, RC_UNSUPPORTED, "%s: rocksdb comes next", config->name);
-}
+    struct rocks_backend *b = mem_calloc(1, sizeof *b);
+    uint64_t memory = config->memory_bytes == 0 ? ROCKS_MEMORY_DEFAULT : config->memory_bytes;
+    struct rocks_config rocks = {.max_open_files = config->max_open_files};
+    enum rc rc;
 
-enum rc rocks_restore_read(const struct env *env, const char *scratch_dir,
-                           const struct keyed_handle *h, struct key_group_range range,
-                           keyed_stream_fn *fn, void *ctx, struct err *err)
-{
-    (void)env, (void)scratch_dir, (void)h, (void)range, (void)fn, (void)ctx;
-    return err_set(err, RC_UNSUPPORTED, "rocksdb comes next");
+    if (memory < ROCKS_MEMORY_LEAST)
+        memory = ROCKS_MEMORY_LEAST;
+    core_init(&b->core, &rocks_ops, config, ROWS_DIRTY, slab_bytes_for(memory / 2));
+    b->loader.load = loader_load;
+    b->sink.write = sink_write;
+    b->known = incremental_new();
+    b->rows_budget = memory / 2 - memory / 16;
+    rocks.block_cache_bytes = memory / 2;
+    rocks.write_buffer_bytes = memory / 8;
+    mutex_init(&b->mutex);
+    cond_init(&b->flushed);
+    b->local_dir = arena_strdup(b->core.arena, config->local_dir);
+    b->db_dir = arena_printf(b->core.arena, "%s/db", config->local_dir);
+    rocks.dir = b->db_dir;
+    GOTO_IF_ERR(fs_remove_tree(b->core.env->fs, b->local_dir, err));
+    GOTO_IF_ERR(fs_mkdirs(b->core.env->fs, b->local_dir, err));
+    GOTO_IF_ERR(rocks_restore(b, config, &rocks, err));
+    *out = &b->core.base;
+out:
+    if (rc != RC_OK)
+        rocks_backend_close(&b->core.base);
+    return rc;
 }

@@ -87,6 +87,13 @@ struct row_walk {
 void row_walk_init(struct row_walk *w, struct row_cache *c, struct bytes prefix);
 /* Up to max rows, 0 at the end. Slices hold until the cache changes. */
 uint32_t row_walk_next(struct row_walk *w, struct row_view *out, uint32_t max);
+/* The cached rows of a prefix in bytewise order, as they are now; until row_list_free they must hold still (no eviction,
+ * no change; more rows may come in, and a writer may be at work). */
+struct row_list; /* opaque */
+struct row_list *row_list_new(struct row_cache *c, struct bytes prefix);
+bool row_list_peek(const struct row_list *l, struct row_view *out); /* false: at the end; dirty is not filled */
+void row_list_advance(struct row_list *l);
+void row_list_free(struct row_list *l);
 /* Whether the key is cached; *out then. */
 bool row_cache_peek(struct row_cache *c, struct bytes key, struct row_view *out);
 

@@ -79,6 +79,60 @@ uint32_t row_walk_next(struct row_walk *w, struct row_view *out, uint32_t max)
     return got;
 }
 
+struct row_list {
+    struct row_cache *cache;
+    struct refs refs;
+    uint8_t *tombstones; /* per ref: the mark itself shares a byte with what a writer changes */
+    size_t next;
+};
+
+struct row_list *row_list_new(struct row_cache *c, struct bytes prefix)
+{
+    struct row_list *l = mem_calloc(1, sizeof *l);
+    struct row_walk w;
+    uint32_t ref;
+
+    l->cache = c;
+    rows_enter(c);
+    row_walk_init(&w, c, prefix);
+    while ((ref = walk_step(&w)) != 0) {
+        if (prefix.len == 0 || starts_with(row_key(c, row_at(c, ref)), prefix))
+            refs_push(&l->refs, ref);
+    }
+    refs_sort(c, c->bases, l->refs.at, l->refs.count);
+    l->tombstones = mem_alloc(l->refs.count);
+    for (size_t i = 0; i < l->refs.count; i++)
+        l->tombstones[i] = (row_at(c, l->refs.at[i])->marks & ROW_TOMBSTONE) != 0;
+    rows_leave(c);
+    return l;
+}
+
+bool row_list_peek(const struct row_list *l, struct row_view *out)
+{
+    struct row *r;
+
+    if (l->next == l->refs.count)
+        return false;
+    r = row_at(l->cache, l->refs.at[l->next]);
+    *out = (struct row_view){
+        .key = row_key(l->cache, r),
+        .value = bytes_of(row_value(l->cache, r), r->value_len),
+        .tombstone = l->tombstones[l->next] != 0,
+    };
+    return true;
+}
+
+void row_list_advance(struct row_list *l) { l->next++; }
+
+void row_list_free(struct row_list *l)
+{
+    if (l == NULL)
+        return;
+    refs_release(&l->refs);
+    mem_free(l->tombstones);
+    mem_free(l);
+}
+
 bool row_cache_peek(struct row_cache *c, struct bytes key, struct row_view *out)
 {
     uint32_t ref;

@@ -1,0 +1,196 @@
+#include "backend/flusher.h"
+
+#include <stdatomic.h>
+
+#define BATCH_BYTES (1u << 20)
+#define VIEWS 1024u
+#define WAIT_STEP_NS (5 * NS_PER_MS)
+
+struct flusher {
+    struct flusher_config config;
+    char *run_dir;
+    uint64_t next_run;
+    struct row_view views[VIEWS];
+    struct buf last_key; /* of the rows under way: order is asserted */
+    _Atomic uint64_t flushes, runs, rows;
+    _Atomic int64_t wait_ns;
+};
+
+struct flusher *flusher_new(const struct flusher_config *config)
+{
+    struct flusher *f = mem_calloc(1, sizeof *f);
+
+    f->config = *config;
+    f->run_dir = mem_strdup(config->run_dir);
+    return f;
+}
+
+void flusher_free(struct flusher *f)
+{
+    if (f == NULL)
+        return;
+    mem_free(f->run_dir);
+    buf_release(&f->last_key);
+    mem_free(f);
+}
+
+/* Routed here (C1), and in order: what RocksDB would refuse in the middle of a run, or mix up in silence. */
+static uint32_t check_row(struct flusher *f, struct bytes key)
+{
+    uint32_t group;
+
+    ASSERT(key.len >= f->config.prefix_len);
+    group = keygroup_get_prefix(key.data, f->config.prefix_len);
+    ASSERT(key_group_range_has(f->config.range, group));
+    ASSERT(f->last_key.len == 0 || bytes_cmp(buf_bytes(&f->last_key), key) < 0);
+    buf_clear(&f->last_key);
+    buf_append(&f->last_key, key.data, key.len);
+    return group;
+}
+
+/* ---- small sets ---------------------------------------------------------------------------------- */
+
+static enum rc write_batches(struct flusher *f, struct rocks_cf *cf, struct row_source *rows,
+                             struct err *err)
+{
+    struct rocks_batch *b = rocks_batch_new(f->config.db);
+    uint32_t got;
+    enum rc rc = RC_OK;
+
+    while (rc == RC_OK && (got = rows->next(rows, f->views, VIEWS)) > 0) {
+        for (uint32_t i = 0; rc == RC_OK && i < got; i++) {
+            check_row(f, f->views[i].key);
+            if (f->views[i].tombstone)
+                rocks_batch_del(b, cf, f->views[i].key);
+            else
+                rocks_batch_put(b, cf, f->views[i].key, f->views[i].value);
+            if (rocks_batch_bytes(b) >= BATCH_BYTES)
+                rc = rocks_batch_write(b, err);
+        }
+        f->rows += got;
+    }
+    if (rc == RC_OK)
+        rc = rocks_batch_write(b, err);
+    rocks_batch_free(b);
+    return rc;
+}
+
+/* ---- runs ---------------------------------------------------------------------------------------- */
+
+struct run_set { /* files of one flush */
+    char **paths;
+    size_t count;
+    struct rocks_run *open;
+    uint32_t open_group; /* of the last row in the open file */
+};
+
+static enum rc run_begin(struct flusher *f, struct run_set *set, struct err *err)
+{
+    char name[40], path[FS_PATH_MAX];
+    struct buf text = {0};
+    enum rc rc;
+
+    buf_printf(&text, "%llu.sst", (unsigned long long)f->next_run++);
+    ASSERT(text.len < sizeof name);
+    memcpy(name, buf_cstr(&text), text.len + 1);
+    buf_release(&text);
+    RETURN_IF_ERR(path_join(path, sizeof path, f->run_dir, name, err));
+    rc = rocks_run_open(f->config.db, path, &set->open, err);
+    if (rc != RC_OK)
+        return rc;
+    set->paths = mem_realloc(set->paths, (set->count + 1) * sizeof *set->paths);
+    set->paths[set->count++] = mem_strdup(path);
+    f->runs++;
+    return RC_OK;
+}
+
+static enum rc run_end(struct run_set *set, struct err *err)
+{
+    enum rc rc = rocks_run_finish(set->open, err);
+
+    rocks_run_free(set->open);
+    set->open = NULL;
+    return rc;
+}
+
+static enum rc run_add(struct flusher *f, struct run_set *set, const struct row_view *v, struct err *err)
+{
+    uint32_t group = check_row(f, v->key);
+
+    if (set->open != NULL) {
+        uint64_t size = rocks_run_bytes(set->open);
+
+        if (size >= FLUSH_RUN_MOST_BYTES || (size >= FLUSH_RUN_CUT_BYTES && group != set->open_group))
+            RETURN_IF_ERR(run_end(set, err));
+    }
+    if (set->open == NULL)
+        RETURN_IF_ERR(run_begin(f, set, err));
+    set->open_group = group;
+    return v->tombstone ? rocks_run_del(set->open, v->key, err)
+                        : rocks_run_put(set->open, v->key, v->value, err);
+}
+
+/* Waits while the database is behind with its compactions. */
+static enum rc wait_for_compactions(struct flusher *f, struct err *err)
+{
+    int64_t start = clock_mono_ns(f->config.env->clock);
+    struct rocks_stats s;
+
+    for (;;) {
+        rocks_stats(f->config.db, &s);
+        if (s.stopped)
+            return err_set(err, RC_IO, "rocksdb: its background work stopped on an error");
+        if (s.l0_files < FLUSH_L0_FILES_MAX && s.pending_compaction_bytes < FLUSH_PENDING_BYTES_MAX)
+            break;
+        clock_sleep_ns(f->config.env->clock, WAIT_STEP_NS);
+    }
+    f->wait_ns += clock_mono_ns(f->config.env->clock) - start;
+    return RC_OK;
+}
+
+static enum rc write_runs(struct flusher *f, struct rocks_cf *cf, struct row_source *rows,
+                          struct err *err)
+{
+    struct run_set set = {0};
+    struct err ignored = {0};
+    uint32_t got;
+    enum rc rc = RC_OK;
+
+    while (rc == RC_OK && (got = rows->next(rows, f->views, VIEWS)) > 0) {
+        for (uint32_t i = 0; rc == RC_OK && i < got; i++)
+            rc = run_add(f, &set, &f->views[i], err);
+        f->rows += got;
+    }
+    if (rc == RC_OK && set.open != NULL)
+        rc = run_end(&set, err);
+    if (rc == RC_OK && set.count > 0)
+        rc = wait_for_compactions(f, err);
+    if (rc == RC_OK && set.count > 0)
+        rc = rocks_ingest(cf, (const char *const *)set.paths, set.count, err);
+    rocks_run_free(set.open);
+    for (size_t i = 0; i < set.count; i++) {
+        if (rc != RC_OK)
+            (void)!fs_unlink(f->config.env->fs, set.paths[i], &ignored);
+        mem_free(set.paths[i]);
+    }
+    mem_free(set.paths);
+    return rc;
+}
+
+enum rc flusher_write(struct flusher *f, struct rocks_cf *cf, struct row_source *rows, struct err *err)
+{
+    enum rc rc;
+
+    f->flushes++;
+    buf_clear(&f->last_key);
+    if (rows->rows_max >= FLUSH_RUN_LEAST_ROWS || rows->bytes_max >= FLUSH_RUN_LEAST_BYTES)
+        rc = write_runs(f, cf, rows, err);
+    else
+        rc = write_batches(f, cf, rows, err);
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "flush of %s", rocks_cf_name(cf));
+}
+
+void flusher_stats(const struct flusher *f, struct flusher_stats *out)
+{
+    *out = (struct flusher_stats){f->flushes, f->runs, f->rows, f->wait_ns};
+}

@@ -1,0 +1,647 @@
+#include "backend/rocks.h"
+
+#include "backend/rocks_shim.h"
+#include "base/arena.h"
+
+#include <rocksdb/c.h>
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define DEFAULT_CF "default"
+#define MERGE_OPERATOR "StringAppendTESTOperator" /* the name that Flink's databases carry */
+#define MERGE_DELIMITER ','
+#define MIB (1u << 20)
+
+_Static_assert(sizeof(struct bytes) == sizeof(struct shim_slice) &&
+                   offsetof(struct bytes, len) == offsetof(struct shim_slice, len),
+               "passed to the shim as they are");
+
+struct rocks_cf {
+    struct rocks_db *db;
+    rocksdb_column_family_handle_t *handle;
+    char *name;
+};
+struct rocks_db {
+    rocksdb_t *db;
+    rocksdb_options_t *options; /* of the database and of each family */
+    rocksdb_block_based_table_options_t *table;
+    rocksdb_cache_t *cache;
+    rocksdb_write_buffer_manager_t *write_buffers;
+    rocksdb_mergeoperator_t *merge;
+    rocksdb_readoptions_t *scan; /* template of scans; bounds are set per iterator */
+    rocksdb_writeoptions_t *write;
+    struct shim_getter *getter;
+    struct rocks_cf **cfs; /* [0] is "default" */
+    size_t cf_count;
+    bool read_only;
+    atomic_int open_handles; /* iterators, batches, runs */
+};
+
+/* ---- errors -------------------------------------------------------------------------------------- */
+
+/* Consumes the text that RocksDB malloc'ed. */
+static enum rc take_error(char *text, struct err *err, const char *doing)
+{
+    enum rc rc;
+
+    if (text == NULL)
+        return RC_OK;
+    rc = strncmp(text, "Corruption", 10) == 0 ? RC_CORRUPT : RC_IO;
+    err_set(err, rc, "rocksdb: %s: %s", doing, text);
+    rocksdb_free(text);
+    return rc;
+}
+
+/* ---- options ------------------------------------------------------------------------------------- */
+
+/* existing value, if any, and operands joined by the delimiter: what Flink's operator does. */
+static char *full_merge(void *state, const char *key, size_t key_len, const char *existing,
+                        size_t existing_len, const char *const *operands, const size_t *lens,
+                        int count, unsigned char *success, size_t *out_len)
+{
+    size_t total = existing != NULL ? existing_len : 0;
+    bool first = existing == NULL;
+    char *out, *p;
+
+    (void)state, (void)key, (void)key_len;
+    for (int i = 0; i < count; i++)
+        total += lens[i] + 1;
+    out = p = mem_alloc(total);
+    if (existing != NULL && existing_len > 0)
+        memcpy(p, existing, existing_len);
+    p += existing != NULL ? existing_len : 0;
+    for (int i = 0; i < count; i++) {
+        if (!first)
+            *p++ = MERGE_DELIMITER;
+        first = false;
+        if (lens[i] > 0)
+            memcpy(p, operands[i], lens[i]);
+        p += lens[i];
+    }
+    *out_len = (size_t)(p - out);
+    *success = 1;
+    return out;
+}
+
+static char *partial_merge(void *state, const char *key, size_t key_len, const char *const *operands,
+                           const size_t *lens, int count, unsigned char *success, size_t *out_len)
+{
+    (void)state, (void)key, (void)key_len, (void)operands, (void)lens, (void)count;
+    *success = 0;
+    *out_len = 0;
+    return NULL;
+}
+
+static void merged_free(void *state, const char *value, size_t len)
+{
+    (void)state, (void)len;
+    mem_free((void *)(uintptr_t)value);
+}
+
+static const char *merge_name(void *state)
+{
+    (void)state;
+    return MERGE_OPERATOR;
+}
+
+static void merge_gone(void *state) { (void)state; }
+
+static void make_table_options(struct rocks_db *db)
+{
+    rocksdb_block_based_table_options_t *t = rocksdb_block_based_options_create();
+
+    rocksdb_block_based_options_set_format_version(t, 5);
+    rocksdb_block_based_options_set_checksum(t, 4); /* kXXH3 */
+    rocksdb_block_based_options_set_block_size(t, 4096);
+    rocksdb_block_based_options_set_filter_policy(t, rocksdb_filterpolicy_create_bloom_full(10));
+    rocksdb_block_based_options_set_whole_key_filtering(t, 1);
+    rocksdb_block_based_options_set_block_cache(t, db->cache);
+    rocksdb_block_based_options_set_cache_index_and_filter_blocks(t, 1);
+    rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(t, 1);
+    rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(t, 1);
+    db->table = t;
+}
+
+static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
+{
+    return v < least ? least : v > most ? most : v;
+}
+
+/* The only place where options are made. Set, never defaulted, whatever decides the bytes of a file. */
+static void make_options(struct rocks_db *db, const struct rocks_config *config)
+{
+    rocksdb_options_t *o = rocksdb_options_create();
+
+    db->cache = rocksdb_cache_create_hyper_clock(config->block_cache_bytes, 0);
+    db->write_buffers = rocksdb_write_buffer_manager_create_with_cache(config->write_buffer_bytes,
+                                                                       db->cache, false);
+    db->merge = rocksdb_mergeoperator_create(NULL, merge_gone, full_merge, partial_merge,
+                                             merged_free, merge_name);
+    make_table_options(db);
+    rocksdb_options_set_create_if_missing(o, config->create);
+    rocksdb_options_set_error_if_exists(o, config->create);
+    rocksdb_options_set_paranoid_checks(o, 1);
+    rocksdb_options_set_block_based_table_factory(o, db->table);
+    rocksdb_options_set_merge_operator(o, db->merge); /* takes it over */
+    db->merge = NULL;
+    rocksdb_options_set_compression(o, rocksdb_snappy_compression);
+    rocksdb_options_set_bottommost_compression(o, rocksdb_snappy_compression);
+    rocksdb_options_set_level_compaction_dynamic_level_bytes(o, 0);
+    rocksdb_options_set_compaction_style(o, rocksdb_level_compaction);
+    rocksdb_options_set_num_levels(o, 7);
+    rocksdb_options_set_level0_file_num_compaction_trigger(o, 4);
+    rocksdb_options_set_level0_slowdown_writes_trigger(o, 20);
+    rocksdb_options_set_level0_stop_writes_trigger(o, 36);
+    rocksdb_options_set_target_file_size_base(o, 64 * MIB);
+    rocksdb_options_set_max_bytes_for_level_base(o, 256 * MIB);
+    rocksdb_options_set_disable_auto_compactions(o, 1); /* until rocks_compact */
+    rocksdb_options_set_write_buffer_manager(o, db->write_buffers);
+    rocksdb_options_set_write_buffer_size(
+        o, (size_t)clamp(config->write_buffer_bytes / 2, 64u << 10, 64 * MIB));
+    rocksdb_options_set_max_write_buffer_number(o, 2);
+    rocksdb_options_set_max_open_files(o, config->max_open_files);
+    rocksdb_options_set_max_background_jobs(o, 2);
+    rocksdb_options_set_periodic_compaction_seconds(o, 0);
+    rocksdb_options_set_enable_blob_files(o, 0);
+    rocksdb_options_set_stats_dump_period_sec(o, 0);
+    rocksdb_options_set_stats_persist_period_sec(o, 0);
+    rocksdb_options_set_keep_log_file_num(o, 1);
+    rocksdb_options_set_info_log_level(o, 2); /* warnings */
+    rocksdb_options_set_use_fsync(o, 0);
+    db->options = o;
+    db->scan = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_verify_checksums(db->scan, 1);
+    rocksdb_readoptions_set_fill_cache(db->scan, 0);
+    db->write = rocksdb_writeoptions_create();
+    rocksdb_writeoptions_disable_WAL(db->write, 1);
+    db->getter = shim_getter_new();
+    ASSERT(db->getter != NULL);
+}
+
+static void free_options(struct rocks_db *db)
+{
+    shim_getter_free(db->getter);
+    rocksdb_writeoptions_destroy(db->write);
+    rocksdb_readoptions_destroy(db->scan);
+    rocksdb_options_destroy(db->options);
+    rocksdb_block_based_options_destroy(db->table);
+    rocksdb_write_buffer_manager_destroy(db->write_buffers);
+    rocksdb_cache_destroy(db->cache);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------- */
+
+static struct rocks_cf *add_cf(struct rocks_db *db, const char *name,
+                               rocksdb_column_family_handle_t *handle)
+{
+    struct rocks_cf *cf = mem_calloc(1, sizeof *cf);
+
+    *cf = (struct rocks_cf){db, handle, mem_strdup(name)};
+    db->cfs = mem_realloc(db->cfs, (db->cf_count + 1) * sizeof *db->cfs);
+    db->cfs[db->cf_count++] = cf;
+    return cf;
+}
+
+static enum rc open_families(struct rocks_db *db, const char *dir, const char *const *names,
+                             size_t count, struct err *err)
+{
+    const rocksdb_options_t **options = mem_calloc(count, sizeof(rocksdb_options_t *));
+    rocksdb_column_family_handle_t **handles =
+        mem_calloc(count, sizeof(rocksdb_column_family_handle_t *));
+    char *error = NULL;
+
+    for (size_t i = 0; i < count; i++)
+        options[i] = db->options;
+    if (db->read_only)
+        db->db = rocksdb_open_for_read_only_column_families(db->options, dir, (int)count, names,
+                                                            options, handles, 0, &error);
+    else
+        db->db = rocksdb_open_column_families(db->options, dir, (int)count, names, options, handles,
+                                              &error);
+    for (size_t pass = 0; error == NULL && pass < 2; pass++) { /* "default" first */
+        for (size_t i = 0; i < count; i++) {
+            if ((strcmp(names[i], DEFAULT_CF) == 0) == (pass == 0))
+                add_cf(db, names[i], handles[i]);
+        }
+    }
+    mem_free(options);
+    mem_free(handles);
+    return take_error(error, err, "open");
+}
+
+enum rc rocks_open(const struct rocks_config *config, struct rocks_db **out, struct err *err)
+{
+    struct rocks_db *db = mem_calloc(1, sizeof *db);
+    const char *const only_default[] = {DEFAULT_CF};
+    char **names = NULL;
+    size_t count = 0;
+    char *error = NULL;
+    enum rc rc;
+
+    db->read_only = config->read_only;
+    make_options(db, config);
+    if (config->create) {
+        rc = open_families(db, config->dir, only_default, 1, err);
+    } else {
+        names = rocksdb_list_column_families(db->options, config->dir, &count, &error);
+        rc = take_error(error, err, "list column families");
+        if (rc == RC_OK)
+            rc = open_families(db, config->dir, (const char *const *)names, count, err);
+        if (names != NULL)
+            rocksdb_list_column_families_destroy(names, count);
+    }
+    if (rc != RC_OK) {
+        rocks_close(db);
+        return err_wrap(err, rc, "%s", config->dir);
+    }
+    *out = db;
+    return RC_OK;
+}
+
+void rocks_close(struct rocks_db *db)
+{
+    if (db == NULL)
+        return;
+    ASSERT(atomic_load(&db->open_handles) == 0);
+    if (db->db != NULL)
+        rocksdb_cancel_all_background_work(db->db, 1);
+    shim_getter_reset(db->getter);
+    for (size_t i = 0; i < db->cf_count; i++) {
+        rocksdb_column_family_handle_destroy(db->cfs[i]->handle);
+        mem_free(db->cfs[i]->name);
+        mem_free(db->cfs[i]);
+    }
+    mem_free(db->cfs);
+    if (db->db != NULL)
+        rocksdb_close(db->db);
+    free_options(db);
+    mem_free(db);
+}
+
+static enum rc enable_compactions(struct rocks_cf *cf, struct err *err)
+{
+    const char *const keys[] = {"disable_auto_compactions"};
+    const char *const values[] = {"false"};
+    char *error = NULL;
+
+    rocksdb_set_options_cf(cf->db->db, cf->handle, 1, keys, values, &error);
+    return take_error(error, err, "set options");
+}
+
+enum rc rocks_compact(struct rocks_db *db, struct err *err)
+{
+    for (size_t i = 0; i < db->cf_count; i++)
+        RETURN_IF_ERR(enable_compactions(db->cfs[i], err));
+    rocksdb_options_set_disable_auto_compactions(db->options, 0); /* for families to come */
+    return RC_OK;
+}
+
+size_t rocks_cf_count(const struct rocks_db *db) { return db->cf_count - 1; }
+
+struct rocks_cf *rocks_cf_at(const struct rocks_db *db, size_t i) { return db->cfs[i + 1]; }
+
+const char *rocks_cf_name(const struct rocks_cf *cf) { return cf->name; }
+
+struct rocks_cf *rocks_cf_find(const struct rocks_db *db, const char *name)
+{
+    for (size_t i = 1; i < db->cf_count; i++) {
+        if (strcmp(db->cfs[i]->name, name) == 0)
+            return db->cfs[i];
+    }
+    return NULL;
+}
+
+enum rc rocks_cf_create(struct rocks_db *db, const char *name, struct rocks_cf **out, struct err *err)
+{
+    rocksdb_column_family_handle_t *handle;
+    char *error = NULL;
+
+    handle = rocksdb_create_column_family(db->db, db->options, name, &error);
+    RETURN_IF_ERR(take_error(error, err, "create column family"));
+    *out = add_cf(db, name, handle);
+    return RC_OK;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------- */
+
+enum rc rocks_get(struct rocks_cf *cf, const struct bytes *keys, uint32_t count,
+                  struct bytes *values, struct err *err)
+{
+    char *error = NULL;
+
+    shim_multi_get(cf->db->getter, cf->db->db, cf->handle, (const struct shim_slice *)(const void *)keys,
+                   count, (struct shim_slice *)(void *)values, &error);
+    return take_error(error, err, "get");
+}
+
+void rocks_unpin(struct rocks_db *db) { shim_getter_reset(db->getter); }
+
+struct rocks_iter {
+    struct rocks_db *db;
+    rocksdb_iterator_t *it;
+    rocksdb_readoptions_t *options;
+    struct buf lower, upper; /* RocksDB keeps pointers to them */
+    bool started, ended;
+};
+
+struct rocks_iter *rocks_iter_new(struct rocks_cf *cf, struct bytes lower, struct bytes upper)
+{
+    struct rocks_iter *it = mem_calloc(1, sizeof *it);
+
+    it->db = cf->db;
+    atomic_fetch_add(&it->db->open_handles, 1);
+    it->options = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_verify_checksums(it->options, 1);
+    rocksdb_readoptions_set_fill_cache(it->options, 0);
+    buf_append(&it->lower, lower.data, lower.len);
+    buf_append(&it->upper, upper.data, upper.len);
+    if (lower.len > 0)
+        rocksdb_readoptions_set_iterate_lower_bound(it->options, (const char *)it->lower.data, lower.len);
+    if (upper.len > 0)
+        rocksdb_readoptions_set_iterate_upper_bound(it->options, (const char *)it->upper.data, upper.len);
+    it->it = rocksdb_create_iterator_cf(cf->db->db, it->options, cf->handle);
+    return it;
+}
+
+bool rocks_iter_next(struct rocks_iter *it, struct bytes *key, struct bytes *value, enum rc *rc,
+                     struct err *err)
+{
+    char *error = NULL;
+
+    *rc = RC_OK;
+    if (it->ended)
+        return false;
+    if (it->started)
+        rocksdb_iter_next(it->it);
+    else
+        rocksdb_iter_seek_to_first(it->it);
+    it->started = true;
+    if (!rocksdb_iter_valid(it->it)) {
+        it->ended = true;
+        rocksdb_iter_get_error(it->it, &error);
+        *rc = take_error(error, err, "scan");
+        return false;
+    }
+    key->data = (const uint8_t *)rocksdb_iter_key(it->it, &key->len);
+    value->data = (const uint8_t *)rocksdb_iter_value(it->it, &value->len);
+    return true;
+}
+
+void rocks_iter_free(struct rocks_iter *it)
+{
+    if (it == NULL)
+        return;
+    rocksdb_iter_destroy(it->it);
+    rocksdb_readoptions_destroy(it->options);
+    buf_release(&it->lower);
+    buf_release(&it->upper);
+    atomic_fetch_sub(&it->db->open_handles, 1);
+    mem_free(it);
+}
+
+static void copy_key(rocksdb_iterator_t *it, struct buf *out)
+{
+    size_t len;
+    const char *key = rocksdb_iter_key(it, &len);
+
+    buf_clear(out);
+    buf_append(out, key, len);
+}
+
+enum rc rocks_key_bounds(struct rocks_cf *cf, bool *any, struct buf *first, struct buf *last,
+                         struct err *err)
+{
+    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(cf->db->db, cf->db->scan, cf->handle);
+    char *error = NULL;
+
+    rocksdb_iter_seek_to_first(it);
+    *any = rocksdb_iter_valid(it);
+    if (*any) {
+        copy_key(it, first);
+        rocksdb_iter_seek_to_last(it);
+        if (rocksdb_iter_valid(it))
+            copy_key(it, last);
+    }
+    rocksdb_iter_get_error(it, &error);
+    rocksdb_iter_destroy(it);
+    return take_error(error, err, "first and last key");
+}
+
+/* ---- writing ------------------------------------------------------------------------------------- */
+
+struct rocks_batch {
+    struct rocks_db *db;
+    rocksdb_writebatch_t *batch;
+    size_t bytes;
+};
+
+struct rocks_batch *rocks_batch_new(struct rocks_db *db)
+{
+    struct rocks_batch *b = mem_calloc(1, sizeof *b);
+
+    b->db = db;
+    b->batch = rocksdb_writebatch_create();
+    atomic_fetch_add(&db->open_handles, 1);
+    return b;
+}
+
+void rocks_batch_put(struct rocks_batch *b, struct rocks_cf *cf, struct bytes key, struct bytes value)
+{
+    rocksdb_writebatch_put_cf(b->batch, cf->handle, (const char *)key.data, key.len,
+                              (const char *)value.data, value.len);
+    b->bytes += key.len + value.len + 16;
+}
+
+void rocks_batch_del(struct rocks_batch *b, struct rocks_cf *cf, struct bytes key)
+{
+    rocksdb_writebatch_delete_cf(b->batch, cf->handle, (const char *)key.data, key.len);
+    b->bytes += key.len + 16;
+}
+
+void rocks_batch_merge(struct rocks_batch *b, struct rocks_cf *cf, struct bytes key, struct bytes operand)
+{
+    rocksdb_writebatch_merge_cf(b->batch, cf->handle, (const char *)key.data, key.len,
+                                (const char *)operand.data, operand.len);
+    b->bytes += key.len + operand.len + 16;
+}
+
+size_t rocks_batch_bytes(const struct rocks_batch *b) { return b->bytes; }
+
+enum rc rocks_batch_write(struct rocks_batch *b, struct err *err)
+{
+    char *error = NULL;
+
+    if (b->bytes == 0)
+        return RC_OK;
+    rocksdb_write(b->db->db, b->db->write, b->batch, &error);
+    rocksdb_writebatch_clear(b->batch);
+    b->bytes = 0;
+    return take_error(error, err, "write");
+}
+
+void rocks_batch_free(struct rocks_batch *b)
+{
+    if (b == NULL)
+        return;
+    rocksdb_writebatch_destroy(b->batch);
+    atomic_fetch_sub(&b->db->open_handles, 1);
+    mem_free(b);
+}
+
+struct rocks_run {
+    struct rocks_db *db;
+    rocksdb_envoptions_t *env;
+    rocksdb_sstfilewriter_t *writer;
+};
+
+enum rc rocks_run_open(struct rocks_db *db, const char *path, struct rocks_run **out, struct err *err)
+{
+    struct rocks_run *r = mem_calloc(1, sizeof *r);
+    char *error = NULL;
+    enum rc rc;
+
+    r->db = db;
+    r->env = rocksdb_envoptions_create();
+    r->writer = rocksdb_sstfilewriter_create(r->env, db->options);
+    atomic_fetch_add(&db->open_handles, 1);
+    rocksdb_sstfilewriter_open(r->writer, path, &error);
+    rc = take_error(error, err, "open a run");
+    if (rc != RC_OK) {
+        rocks_run_free(r);
+        return rc;
+    }
+    *out = r;
+    return RC_OK;
+}
+
+enum rc rocks_run_put(struct rocks_run *r, struct bytes key, struct bytes value, struct err *err)
+{
+    char *error = NULL;
+
+    rocksdb_sstfilewriter_put(r->writer, (const char *)key.data, key.len, (const char *)value.data,
+                              value.len, &error);
+    return take_error(error, err, "write a run");
+}
+
+enum rc rocks_run_del(struct rocks_run *r, struct bytes key, struct err *err)
+{
+    char *error = NULL;
+
+    rocksdb_sstfilewriter_delete(r->writer, (const char *)key.data, key.len, &error);
+    return take_error(error, err, "write a run");
+}
+
+uint64_t rocks_run_bytes(const struct rocks_run *r)
+{
+    uint64_t size = 0;
+
+    rocksdb_sstfilewriter_file_size(r->writer, &size);
+    return size;
+}
+
+enum rc rocks_run_finish(struct rocks_run *r, struct err *err)
+{
+    char *error = NULL;
+
+    rocksdb_sstfilewriter_finish(r->writer, &error);
+    return take_error(error, err, "finish a run");
+}
+
+void rocks_run_free(struct rocks_run *r)
+{
+    if (r == NULL)
+        return;
+    rocksdb_sstfilewriter_destroy(r->writer);
+    rocksdb_envoptions_destroy(r->env);
+    atomic_fetch_sub(&r->db->open_handles, 1);
+    mem_free(r);
+}
+
+enum rc rocks_ingest(struct rocks_cf *cf, const char *const *paths, size_t count, struct err *err)
+{
+    char *error = NULL;
+
+    shim_ingest(cf->db->db, cf->handle, paths, count, &error);
+    return take_error(error, err, "ingest");
+}
+
+/* ---- the whole database -------------------------------------------------------------------------- */
+
+enum rc rocks_checkpoint(struct rocks_db *db, const char *dir, struct err *err)
+{
+    char *error = NULL;
+    rocksdb_checkpoint_t *c = rocksdb_checkpoint_object_create(db->db, &error);
+
+    RETURN_IF_ERR(take_error(error, err, "checkpoint"));
+    rocksdb_checkpoint_create(c, dir, 0, &error); /* 0: flush, since there is no log */
+    rocksdb_checkpoint_object_destroy(c);
+    return take_error(error, err, "checkpoint");
+}
+
+enum rc rocks_live_files(struct rocks_db *db, rocks_file_fn *fn, void *ctx, struct err *err)
+{
+    const rocksdb_livefiles_t *files = rocksdb_livefiles(db->db);
+    enum rc rc = RC_OK;
+
+    for (int i = 0; rc == RC_OK && i < rocksdb_livefiles_count(files); i++) {
+        const char *name = rocksdb_livefiles_name(files, i);
+
+        rc = fn(ctx, name[0] == '/' ? name + 1 : name, rocksdb_livefiles_size(files, i), err);
+    }
+    rocksdb_livefiles_destroy(files);
+    return rc;
+}
+
+enum rc rocks_verify(struct rocks_db *db, struct err *err)
+{
+    char *error = NULL;
+
+    shim_verify(db->db, &error);
+    return take_error(error, err, "verify");
+}
+
+static uint64_t cf_number(const struct rocks_cf *cf, const char *property)
+{
+    uint64_t v = 0;
+
+    return rocksdb_property_int_cf(cf->db->db, cf->handle, property, &v) == 0 ? v : 0;
+}
+
+static uint64_t cf_l0_files(const struct rocks_cf *cf)
+{
+    char *text = rocksdb_property_value_cf(cf->db->db, cf->handle, "rocksdb.num-files-at-level0");
+    uint64_t v = text == NULL ? 0 : strtoull(text, NULL, 10);
+
+    rocksdb_free(text);
+    return v;
+}
+
+static enum rc count_file(void *ctx, const char *name, uint64_t size_bytes, struct err *err)
+{
+    struct rocks_stats *s = ctx;
+
+    (void)name, (void)err;
+    s->sst_files++;
+    s->live_sst_bytes += size_bytes;
+    return RC_OK;
+}
+
+void rocks_stats(struct rocks_db *db, struct rocks_stats *out)
+{
+    struct err err = {0};
+    uint64_t errors = 0;
+
+    *out = (struct rocks_stats){0};
+    (void)!rocks_live_files(db, count_file, out, &err);
+    for (size_t i = 0; i < db->cf_count; i++) {
+        uint64_t l0 = cf_l0_files(db->cfs[i]);
+
+        out->l0_files = l0 > out->l0_files ? l0 : out->l0_files;
+        out->pending_compaction_bytes +=
+            cf_number(db->cfs[i], "rocksdb.estimate-pending-compaction-bytes");
+        out->write_buffer_bytes += cf_number(db->cfs[i], "rocksdb.cur-size-all-mem-tables");
+    }
+    out->block_cache_bytes = rocksdb_cache_get_usage(db->cache);
+    out->stopped = shim_background_errors(db->db, &errors) == 0 && errors > 0;
+}

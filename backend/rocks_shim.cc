@@ -1,0 +1,125 @@
+/* The C API's handles are mirrored: their first member is the C++ object. That holds for the one version this is built
+ * against. Compiled with -fno-rtti, as the library is. */
+#include "backend/rocks_shim.h"
+
+#include "rocksdb/db.h"
+#include "rocksdb/sst_file_reader.h"
+#include "rocksdb/version.h"
+
+#include <cstring>
+#include <new>
+#include <vector>
+
+static_assert(ROCKSDB_MAJOR == 9 && ROCKSDB_MINOR == 10, "the mirrored structs are those of 9.10");
+
+namespace
+{
+using rocksdb::Slice;
+using rocksdb::Status;
+
+struct db_mirror {
+    rocksdb::DB *rep;
+};
+struct cf_mirror {
+    rocksdb::ColumnFamilyHandle *rep;
+};
+
+rocksdb::DB *db_of(void *db) { return static_cast<db_mirror *>(db)->rep; }
+rocksdb::ColumnFamilyHandle *cf_of(void *cf) { return static_cast<cf_mirror *>(cf)->rep; }
+
+void report(const char *text, char **error)
+{
+    if (*error == nullptr)
+        *error = strdup(text);
+}
+
+void report(const Status &s, char **error)
+{
+    if (!s.ok())
+        report(s.ToString().c_str(), error);
+}
+} // namespace
+
+struct shim_getter {
+    std::vector<Slice> keys;
+    std::vector<rocksdb::PinnableSlice> values;
+    std::vector<Status> statuses;
+};
+
+shim_getter *shim_getter_new(void) { return new (std::nothrow) shim_getter; }
+
+void shim_getter_free(shim_getter *g) { delete g; }
+
+void shim_getter_reset(shim_getter *g)
+{
+    for (auto &v : g->values)
+        v.Reset();
+}
+
+void shim_multi_get(shim_getter *g, void *db, void *cf, const shim_slice *keys, size_t count,
+                    shim_slice *values, char **error)
+try {
+    rocksdb::ReadOptions options;
+
+    shim_getter_reset(g);
+    if (g->values.size() < count) {
+        g->values = std::vector<rocksdb::PinnableSlice>(count); /* not movable: made anew */
+        g->keys.resize(count);
+        g->statuses.resize(count);
+    }
+    for (size_t i = 0; i < count; i++)
+        g->keys[i] = Slice(reinterpret_cast<const char *>(keys[i].data), keys[i].len);
+    db_of(db)->MultiGet(options, cf_of(cf), count, g->keys.data(), g->values.data(),
+                        g->statuses.data(), true);
+    for (size_t i = 0; i < count; i++) {
+        values[i] = shim_slice{nullptr, 0};
+        if (g->statuses[i].ok())
+            values[i] = shim_slice{reinterpret_cast<const uint8_t *>(g->values[i].data()),
+                                   g->values[i].size()};
+        else if (!g->statuses[i].IsNotFound())
+            report(g->statuses[i], error);
+    }
+} catch (const std::bad_alloc &) {
+    report("IO error: out of memory", error);
+}
+
+void shim_ingest(void *db, void *cf, const char *const *paths, size_t count, char **error)
+try {
+    rocksdb::IngestExternalFileArg arg;
+
+    arg.column_family = cf_of(cf);
+    for (size_t i = 0; i < count; i++)
+        arg.external_files.push_back(paths[i]);
+    arg.options.move_files = true;
+    arg.options.failed_move_fall_back_to_copy = false; /* a silent copy across file systems */
+    arg.options.write_global_seqno = false;
+    report(db_of(db)->IngestExternalFiles({arg}), error);
+} catch (const std::bad_alloc &) {
+    report("IO error: out of memory", error);
+}
+
+void shim_verify(void *db, char **error)
+try {
+    report(db_of(db)->VerifyChecksum(), error);
+} catch (const std::bad_alloc &) {
+    report("IO error: out of memory", error);
+}
+
+void shim_verify_sst(const char *path, char **error)
+try {
+    rocksdb::SstFileReader reader((rocksdb::Options()));
+    Status s = reader.Open(path);
+
+    if (s.ok())
+        s = reader.VerifyChecksum();
+    report(s, error);
+} catch (const std::bad_alloc &) {
+    report("IO error: out of memory", error);
+}
+
+int shim_background_errors(void *db, uint64_t *count)
+try {
+    return db_of(db)->GetIntProperty(rocksdb::DB::Properties::kBackgroundErrors, count) ? 0 : -1;
+} catch (const std::bad_alloc &) {
+    return -1;
+}

@@ -1,0 +1,269 @@
+/* rocks_snapshot.c - a snapshot of the rocksdb backend: flush the closed epoch, take an image of the database by hard links,
+ * hand its files over. After: RocksIncrementalSnapshotStrategy (flink-state-backend-rocksdb).
+ *
+ *     begin (task)     the epoch is closed; from now on only this snapshot may write to the database
+ *     write (a), (b)   dirty rows of each state, through the flusher
+ *           (c)        rocks_checkpoint into chk-<n>/; other writes may go on
+ *           (d)        per file: its digest, unless known; SSTs are shared, MANIFEST and CURRENT exclusive
+ */
+#include "backend/rocks_backend_priv.h"
+
+#include <stdlib.h>
+
+#define SMALL_FILE_BYTES_MAX (64u << 20) /* of a MANIFEST */
+
+enum rc rocks_snapshot_begin(struct keyed_backend *backend, uint64_t checkpoint_id,
+                             struct keyed_snapshot **out, struct err *err)
+{
+    struct rocks_backend *b = rocks_of(backend);
+    struct rocks_snapshot *s;
+
+    RETURN_IF_ERR(rocks_usable(b, err));
+    mutex_lock(&b->mutex);
+    ASSERT(!b->epoch_closed);
+    b->epoch_closed = true;
+    b->writing = false;
+    mutex_unlock(&b->mutex);
+    s = mem_calloc(1, sizeof *s);
+    s->base.backend = backend;
+    s->checkpoint_id = checkpoint_id;
+    s->state_count = b->core.state_count;
+    s->states = mem_alloc(s->state_count * sizeof *s->states);
+    for (size_t i = 0; i < s->state_count; i++) {
+        struct row_cache_stats stats;
+
+        s->states[i] = b->core.states[i];
+        row_cache_stats(s->states[i]->cache, &stats);
+        if (stats.dirty > 0)
+            below_of(s->states[i])->empty = false;
+    }
+    row_group_retire(b->core.rows); /* the last one's, if no batch came since */
+    row_group_close(b->core.rows);
+    b->core.snapshot = &s->base;
+    *out = &s->base;
+    return RC_OK;
+}
+
+static enum rc flush_epoch(struct rocks_backend *b, struct rocks_snapshot *s, struct err *err)
+{
+    for (size_t i = 0; i < s->state_count; i++) {
+        struct row_snapshot *rows = row_snapshot_new(s->states[i]->cache, true);
+        enum rc rc = RC_OK;
+
+        if (row_snapshot_rows(rows)->rows_max > 0)
+            rc = flusher_write(b->flusher, below_of(s->states[i])->cf, row_snapshot_rows(rows), err);
+        row_snapshot_free(rows);
+        if (rc != RC_OK)
+            return rc;
+    }
+    row_snapshot_done(b->core.rows);
+    return RC_OK;
+}
+
+/* Other writes may enter the database again; this snapshot does not look at rows any more. */
+static void release_epoch(struct rocks_backend *b)
+{
+    mutex_lock(&b->mutex);
+    b->epoch_closed = false;
+    cond_broadcast(&b->flushed);
+    mutex_unlock(&b->mutex);
+}
+
+/* (a) to (c). */
+static enum rc take_image(struct rocks_backend *b, struct rocks_snapshot *s, const char *image_dir,
+                          struct err *err)
+{
+    enum rc rc;
+
+    mutex_lock(&b->mutex);
+    ASSERT(b->epoch_closed && !b->writing);
+    b->writing = true;
+    mutex_unlock(&b->mutex);
+    rc = flush_epoch(b, s, err);
+    if (rc != RC_OK) {
+        rocks_break(b, rc, err);
+        return rc;
+    }
+    return rocks_checkpoint(b->db, image_dir, err);
+}
+
+/* ---- files of an image --------------------------------------------------------------------------- */
+
+struct image {
+    struct rocks_backend *backend;
+    struct snapshot_target *target;
+    struct arena *arena;
+    const char *dir;
+    char **names;
+    size_t name_count;
+    struct state_file *files;
+    size_t file_count;
+};
+
+static bool has_suffix(const char *s, const char *suffix)
+{
+    size_t n = strlen(s), m = strlen(suffix);
+
+    return n >= m && strcmp(s + n - m, suffix) == 0;
+}
+
+static enum rc note_name(void *ctx, const char *name, struct err *err)
+{
+    struct image *im = ctx;
+
+    (void)err;
+    if (strncmp(name, "OPTIONS-", 8) == 0)
+        return RC_OK; /* not part of a checkpoint: restores use their own options */
+    im->names = mem_realloc(im->names, (im->name_count + 1) * sizeof *im->names);
+    im->names[im->name_count++] = mem_strdup(name);
+    return RC_OK;
+}
+
+static enum rc publish_sst(struct image *im, const char *name, const char *path, struct err *err)
+{
+    struct fs *fs = im->backend->core.env->fs;
+    struct state_file *f = &im->files[im->file_count];
+    struct digest128 digest;
+    struct fs_stat st;
+    uint64_t size;
+
+    RETURN_IF_ERR(fs_stat(fs, path, &st, err));
+    size = st.size_bytes;
+    if (!incremental_find(im->backend->known, name, size, &digest)) {
+        RETURN_IF_ERR(digest_file(fs, path, &digest, &size, err));
+        incremental_add(im->backend->known, name, size, digest);
+    }
+    f->local_name = arena_strdup(im->arena, name);
+    RETURN_IF_ERR(im->target->ops->publish_shared(im->target, im->arena, path, size, digest, f, err));
+    im->file_count++;
+    return RC_OK;
+}
+
+static enum rc publish_small(struct image *im, const char *name, const char *path, struct err *err)
+{
+    struct fs *fs = im->backend->core.env->fs;
+    struct state_file *f = &im->files[im->file_count];
+    struct buf content = {0};
+    enum rc rc;
+
+    GOTO_IF_ERR(fs_read_all(fs, path, SMALL_FILE_BYTES_MAX, &content, err));
+    if (content.len == 0 && has_suffix(name, ".log"))
+        goto out; /* an empty log: nothing was ever written to it */
+    if (has_suffix(name, ".log")) {
+        rc = err_set(err, RC_STATE, "%s: %zu bytes, though the log is off", path, content.len);
+        goto out;
+    }
+    f->local_name = arena_strdup(im->arena, name);
+    GOTO_IF_ERR(im->target->ops->publish_exclusive(im->target, im->arena, buf_bytes(&content), f, err));
+    im->file_count++;
+out:
+    buf_release(&content);
+    return rc;
+}
+
+static enum rc publish_files(struct image *im, bool ssts, struct err *err)
+{
+    for (size_t i = 0; i < im->name_count; i++) {
+        char path[FS_PATH_MAX];
+
+        if (has_suffix(im->names[i], ".sst") != ssts)
+            continue;
+        if (im->target->ops->cancelled(im->target))
+            return err_set(err, RC_CANCELLED, "snapshot given up after %zu files", im->file_count);
+        RETURN_IF_ERR(path_join(path, sizeof path, im->dir, im->names[i], err));
+        RETURN_IF_ERR(ssts ? publish_sst(im, im->names[i], path, err)
+                           : publish_small(im, im->names[i], path, err));
+    }
+    return RC_OK;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* CURRENT names the MANIFEST of the image: without both nothing opens. */
+static enum rc check_image(const struct image *im, struct err *err)
+{
+    size_t manifests = 0, currents = 0;
+
+    for (size_t i = 0; i < im->name_count; i++) {
+        manifests += strncmp(im->names[i], "MANIFEST-", 9) == 0;
+        currents += strcmp(im->names[i], "CURRENT") == 0;
+    }
+    if (manifests != 1 || currents != 1)
+        return err_set(err, RC_IO, "%s: %zu MANIFEST and %zu CURRENT files", im->dir, manifests, currents);
+    return RC_OK;
+}
+
+static enum rc publish_image(struct rocks_backend *b, const char *dir, struct snapshot_target *target,
+                             struct arena *arena, struct keyed_handle *out, struct err *err)
+{
+    struct image im = {.backend = b, .target = target, .arena = arena, .dir = dir};
+    enum rc rc;
+
+    GOTO_IF_ERR(fs_list(b->core.env->fs, dir, note_name, &im, err));
+    GOTO_IF_ERR(check_image(&im, err));
+    qsort(im.names, im.name_count, sizeof *im.names, compare_names);
+    im.files = ARENA_ARRAY(arena, im.name_count, struct state_file);
+    incremental_begin(b->known);
+    GOTO_IF_ERR(publish_files(&im, true, err));
+    GOTO_IF_ERR(publish_files(&im, false, err));
+    incremental_end(b->known);
+    out->files = im.files;
+    out->file_count = im.file_count;
+out:
+    for (size_t i = 0; i < im.name_count; i++)
+        mem_free(im.names[i]);
+    mem_free(im.names);
+    return rc;
+}
+
+enum rc rocks_snapshot_write(struct keyed_snapshot *snapshot, struct snapshot_target *target,
+                             struct arena *arena, struct keyed_handle *out, struct err *err)
+{
+    struct rocks_backend *b = rocks_of(snapshot->backend);
+    struct rocks_snapshot *s = (struct rocks_snapshot *)snapshot;
+    struct fs *fs = b->core.env->fs;
+    char dir[FS_PATH_MAX];
+    struct buf name = {0};
+    struct err ignored = {0};
+    enum rc rc;
+
+    core_write_begins(&b->core);
+    *out = (struct keyed_handle){
+        .kind = KEYED_ROCKS,
+        .range = b->core.range,
+        .key_group_count = b->core.key_group_count,
+        .backend_id = arena_strdup(arena, b->core.backend_id),
+        .state_count = s->state_count,
+        .states = core_describe(&b->core, s->state_count, arena),
+    };
+    buf_printf(&name, "chk-%llu", (unsigned long long)s->checkpoint_id);
+    GOTO_IF_ERR(path_join(dir, sizeof dir, b->local_dir, buf_cstr(&name), err));
+    GOTO_IF_ERR(fs_remove_tree(fs, dir, err)); /* of an earlier try under this id */
+    GOTO_IF_ERR(take_image(b, s, dir, err));
+    release_epoch(b);
+    rc = publish_image(b, dir, target, arena, out, err);
+    if (fs_remove_tree(fs, dir, &ignored) != RC_OK)
+        log_line(b->core.env->log, LOG_WARN, "local checkpoint not removed dir=%s error=\"%s\"", dir,
+                 ignored.msg);
+out:
+    if (rc != RC_OK)
+        release_epoch(b);
+    core_write_ends(&b->core);
+    buf_release(&name);
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "snapshot of %s", b->core.name);
+}
+
+void rocks_snapshot_free(struct keyed_snapshot *snapshot)
+{
+    struct rocks_backend *b = rocks_of(snapshot->backend);
+    struct rocks_snapshot *s = (struct rocks_snapshot *)snapshot;
+
+    release_epoch(b); /* when it was never written */
+    row_group_retire(b->core.rows);
+    b->core.snapshot = NULL;
+    mem_free(s->states);
+    mem_free(s);
+}
