@@ -45,6 +45,7 @@ static const struct option_def filesystem_options[] = {
     {"path", VALUE_TEXT, 0, 0, NULL},
     {"format", VALUE_TEXT, 0, 0, NULL},
     {"source.monitor-interval", VALUE_DURATION, 1, INT64_MAX, NULL},
+    {"varve.rows-per-second", VALUE_LONG, 1, INT64_MAX, NULL}, /* slows a source down, for trials */
     {"source.path.regex-pattern", VALUE_REFUSED, 0, 0, "choose files by their folder"},
     {"source.report-statistics", VALUE_REFUSED, 0, 0, "there is no cost-based optimizer"},
     {"scan.parallelism", VALUE_LONG, 1, PARALLELISM_MAX, NULL},
@@ -504,6 +505,7 @@ static enum rc file_source_of(struct arena *arena, const struct connector_table 
     config->schema = schema_copy(arena, t->schema);
     config->monitor_interval_ms = number_of(t, c, "source.monitor-interval", 0);
     out->bounded = config->monitor_interval_ms == 0;
+    out->spec.rows_per_second = number_of(t, c, "varve.rows-per-second", 0);
     out->spec.make = make_file;
     out->spec.config = config;
     out->spec.output = config->schema;

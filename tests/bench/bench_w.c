@@ -199,6 +199,7 @@ static enum rc make_graph(const struct env *env, const struct options *o, struct
         spec = arena_copy((*out)->arena, op->spec, sizeof *spec);
         spec->make = w_new;
         spec->config = o;
+        spec->rows_per_second = 0;
         op->spec = spec;
         (*out)->vertices[v].parallelism = 2;
     }
