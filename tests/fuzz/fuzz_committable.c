@@ -1,5 +1,6 @@
-/* fuzz_committable.c - any bytes as an item of a file sink: decoded or refused with a message, and what is
- * decoded encodes to the same bytes and never leads out of its directory. Also hidden names. */
+/* fuzz_committable.c - any bytes as an item of a file sink: decoded or refused with a message, and
+ * what is decoded encodes to the same bytes and never leads out of its directory. Also hidden
+ * names. */
 #include "sink/committable.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -9,7 +10,8 @@ static void check_part(const struct part_record *p)
     ASSERT(p->base[0] == '/' && strstr(p->base, "//") == NULL && strstr(p->base, "/../") == NULL);
     ASSERT(bucket_path_valid(bytes_of_str(p->bucket)));
     ASSERT(strchr(p->name, '/') == NULL && p->name[0] != '.' && p->name[0] != '\0');
-    ASSERT(strchr(p->temp_name, '/') == NULL && p->temp_name[0] == '.' && strcmp(p->temp_name, "..") != 0);
+    ASSERT(strchr(p->temp_name, '/') == NULL && p->temp_name[0] == '.' &&
+           strcmp(p->temp_name, "..") != 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -34,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         ASSERT(err.rc == rc && err.msg[0] != '\0');
     }
-    if (part_temp_name_parse(arena_strndup(arena, (const char *)data, size), uuid, &subtask, &counter)) {
+    if (part_temp_name_parse(arena_strndup(arena, (const char *)data, size), uuid, &subtask,
+                             &counter)) {
         char name[PART_NAME_MAX];
 
         part_name_make(uuid, subtask, counter, name);

@@ -1,4 +1,5 @@
-/* fuzz_config_yaml.c - any bytes as a configuration file: refused or loaded, never a crash, and on refusal nothing changes. */
+/* fuzz_config_yaml.c - any bytes as a configuration file: refused or loaded, never a crash, and on
+ * refusal nothing changes. */
 #include "job/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
