@@ -28,7 +28,7 @@ struct owner {
 struct shared_registry {
     struct entry **buckets;
     size_t bucket_count, entry_count; /* bucket_count: a power of two */
-    struct entry queue;               /* head only */
+    struct entry *queue; /* head; links only */
     struct owner *owners;
     size_t owner_count, owner_cap;
 };
@@ -98,10 +98,10 @@ static void join_queue(struct shared_registry *reg, struct entry *e)
 {
     if (is_queued(e))
         return;
-    e->prev = reg->queue.prev;
-    e->next = &reg->queue;
+    e->prev = reg->queue->prev;
+    e->next = reg->queue;
     e->prev->next = e;
-    reg->queue.prev = e;
+    reg->queue->prev = e;
 }
 
 /* A use or a publication ended: nobody left means condemned. */
@@ -189,7 +189,8 @@ struct shared_registry *shared_registry_new(void)
 
     reg->bucket_count = 64;
     reg->buckets = mem_calloc(reg->bucket_count, sizeof(struct entry *));
-    reg->queue.prev = reg->queue.next = &reg->queue;
+    reg->queue = mem_calloc(1, sizeof *reg->queue);
+    reg->queue->prev = reg->queue->next = reg->queue;
     return reg;
 }
 
@@ -207,6 +208,7 @@ void shared_registry_free(struct shared_registry *reg)
         mem_free(reg->owners[i].uses);
     mem_free(reg->owners);
     mem_free(reg->buckets);
+    mem_free(reg->queue);
     mem_free(reg);
 }
 
@@ -363,8 +365,8 @@ size_t shared_registry_take_condemned(struct shared_registry *reg, const char **
 {
     size_t count = 0;
 
-    while (count < max && reg->queue.next != &reg->queue) {
-        struct entry *e = reg->queue.next;
+    while (count < max && reg->queue->next != reg->queue) {
+        struct entry *e = reg->queue->next;
 
         ASSERT(e->state == CONDEMNED);
         leave_queue(e);
