@@ -133,8 +133,8 @@ static enum rc publish_sst(struct image *im, const char *name, const char *path,
         RETURN_IF_ERR(digest_file(fs, path, &digest, &size, err));
         incremental_add(im->backend->known, name, size, digest);
     }
-    f->local_name = arena_strdup(im->arena, name);
     RETURN_IF_ERR(im->target->ops->publish_shared(im->target, im->arena, path, size, digest, f, err));
+    f->local_name = arena_strdup(im->arena, name); /* a publication fills the rest anew */
     im->file_count++;
     return RC_OK;
 }
@@ -153,8 +153,8 @@ static enum rc publish_small(struct image *im, const char *name, const char *pat
         rc = err_set(err, RC_STATE, "%s: %zu bytes, though the log is off", path, content.len);
         goto out;
     }
-    f->local_name = arena_strdup(im->arena, name);
     GOTO_IF_ERR(im->target->ops->publish_exclusive(im->target, im->arena, buf_bytes(&content), f, err));
+    f->local_name = arena_strdup(im->arena, name);
     im->file_count++;
 out:
     buf_release(&content);
