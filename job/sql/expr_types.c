@@ -153,6 +153,9 @@ bool type_common(struct type a, struct type b, struct type *out)
         }
     } else if (a.kind == b.kind) {
         t.precision = a.precision > b.precision ? a.precision : b.precision;
+    } else if (type_is_timestamp(a.kind) && type_is_timestamp(b.kind)) { /* a local time meets an instant: in the session's zone */
+        t.kind = TYPE_TIMESTAMP_LTZ;
+        t.precision = a.precision > b.precision ? a.precision : b.precision;
     } else if (a.kind == TYPE_DATE && type_is_timestamp(b.kind)) {
         t = b;
     } else if (b.kind == TYPE_DATE && type_is_timestamp(a.kind)) {

@@ -102,6 +102,7 @@ static const struct expr_case cases[] = {
     {"ts > '2024-02-29 12:34:56'", "BOOLEAN", "true"},
     {"ts = '2024-02-29 12:34:56.7891'", "BOOLEAN", "false"},
     {"ts > dt", "BOOLEAN", "true"},
+    {"ts = ltz + INTERVAL '1' HOUR", "BOOLEAN", "true"},
     {"bin = X'0102'", "BOOLEAN", "true"},
     {"s = 1", "?", "cannot compare STRING with INT"},
     {"0e0/0 = 0e0/0", "BOOLEAN", "false"},
