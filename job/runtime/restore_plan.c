@@ -127,7 +127,7 @@ static enum rc find_snapshot(const struct env *env, const struct config *config,
 
     if (path == NULL && config_has(config, OPT_RESTORE_PATH))
         path = config_string(config, OPT_RESTORE_PATH);
-    if (path != NULL) {
+    if (path != NULL && path[0] != '\0') { /* '' is how SET says: from nothing */
         p->restored = true;
         return recovery_open(env, path, &options, &p->recovered, err);
     }
