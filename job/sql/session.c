@@ -178,7 +178,7 @@ static enum rc collect(void *ctx, const struct batch *batch, struct err *err)
     return c->handler->rows == NULL ? RC_OK : c->handler->rows(c->handler->ctx, batch, err);
 }
 
-/* A query's job leaves nothing behind: no checkpoints, and no restart, which would show rows twice. */
+/* A query's job leaves nothing behind: no checkpoints, and no restart, which would show rows twice; and it starts from nothing. */
 static enum rc query_config(const struct session *s, struct config **out, struct err *err)
 {
     struct config *c = config_copy(s->config);
@@ -186,6 +186,7 @@ static enum rc query_config(const struct session *s, struct config **out, struct
 
     if (config_has(c, OPT_CP_INTERVAL))
         GOTO_IF_ERR(config_set(c, CONFIG_SET, option_at(OPT_CP_INTERVAL)->key, "36500 d", err));
+    GOTO_IF_ERR(config_set(c, CONFIG_SET, option_at(OPT_RESTORE_PATH)->key, "", err));
     GOTO_IF_ERR(config_set(c, CONFIG_SET, option_at(OPT_CP_STORAGE)->key, "jobmanager", err));
     GOTO_IF_ERR(config_set(c, CONFIG_SET, option_at(OPT_RESTART_STRATEGY)->key, "none", err));
     GOTO_IF_ERR(config_check(c, err));
