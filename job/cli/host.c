@@ -1,8 +1,6 @@
 /* host.c - see host.h */
 #include "job/cli/host.h"
 
-#include "job/sql/sql_error.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,22 +27,6 @@ enum rc host_config(struct cli *cli, const struct args *args, struct config **ou
 out:
     config_free(c);
     return rc;
-}
-
-static bool belongs_to_process(enum option_id id)
-{
-    return id == OPT_REST_ADDRESS || id == OPT_REST_BIND_ADDRESS || id == OPT_REST_PORT;
-}
-
-enum rc host_check_statement(const struct ast_statement *s, struct err *err)
-{
-    enum option_id id;
-
-    if ((s->kind != STMT_SET && s->kind != STMT_RESET) || s->key == NULL || !option_find(s->key, &id) || !belongs_to_process(id))
-        return RC_OK;
-    return sql_error_at(err, RC_UNSUPPORTED, s->source, s->pos,
-                        "%s belongs to the process, which has started: give it with -D %s=... or in the file of -c", s->key,
-                        option_at(id)->key);
 }
 
 /* ---- start and end -------------------------------------------------------------------------------- */
@@ -122,7 +104,37 @@ static void each_running(struct host *h, void (*fn)(struct job *))
 
 static void suspend(struct job *job) { job_suspend(job, config_bool(job_config(job), OPT_CP_ON_SUSPEND)); }
 
-void host_suspend_all(struct host *h) { each_running(h, suspend); }
+static bool watched(const struct host *h, const struct job *job)
+{
+    for (size_t i = 0; i < h->job_count; i++)
+        if (h->jobs[i] == job)
+            return true;
+    return false;
+}
+
+void host_suspend_all(struct host *h)
+{
+    struct job *jobs[DISPATCHER_JOBS_MAX];
+    size_t n = dispatcher_list(h->dispatcher, jobs, DISPATCHER_JOBS_MAX);
+
+    for (size_t i = 0; i < n; i++) {
+        if (!job_state_is_final(job_state(jobs[i])) && !watched(h, jobs[i]))
+            host_watch(h, job_id(jobs[i]));
+        dispatcher_release(h->dispatcher, jobs[i]);
+    }
+    each_running(h, suspend);
+}
+
+void host_await_signal(struct host *h)
+{
+    int which = 0;
+
+    while (which == 0)
+        which = signals_take(&h->signals, -1);
+    h->wish = HOST_SUSPEND;
+    log_line(h->cli->env.log, LOG_INFO, "suspending all jobs on signal %d", which);
+    cli_say(h->cli, "suspending all jobs");
+}
 
 static void on_signal(struct host *h, int which)
 {

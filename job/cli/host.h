@@ -46,14 +46,14 @@ void host_watch(struct host *h, const char *job_id);
 void host_turn(struct host *h);
 /* session_execute's wait: turns until the job has ended. */
 void host_wait_job(void *host, struct job *job);
-/* What still runs is suspended: nothing is committed or deleted. */
+/* For a server: returns when a signal asks for the end; nothing is done to the jobs yet. */
+void host_await_signal(struct host *h);
+/* What still runs is watched and suspended: nothing is committed or deleted. */
 void host_suspend_all(struct host *h);
 /* Turns until all watched jobs have ended, then lets REST clients take their answers. The exit code of the jobs. */
 int host_wait_all(struct host *h);
 void host_close(struct host *h); /* cancels what runs */
 
-/* What belongs to the process and not to a session can't be SET in a script. RC_UNSUPPORTED says so; RC_OK for all else. */
-MUST_USE enum rc host_check_statement(const struct ast_statement *s, struct err *err);
 /* A preview_write_fn and session handler pieces that print to stdout. */
 MUST_USE enum rc host_write_stdout(void *ctx, struct bytes text, struct err *err);
 

@@ -182,7 +182,7 @@ static enum rc execute(struct run *r, const struct ast_statement *s, struct stat
     struct result_handler json = {.ctx = r, .begin = json_begin, .rows = json_rows, .wait = wait_for};
     struct result_handler plain = {.ctx = r, .rows = plain_rows, .wait = wait_for};
 
-    RETURN_IF_ERR(host_check_statement(s, err));
+    RETURN_IF_ERR(rest_check_statement(s, err));
     if (r->detached && s->kind == STMT_SELECT)
         return err_set(err, RC_INVALID, "SELECT has nowhere to show its rows with -d: use INSERT");
     if (r->dry_run && is_insert(s))

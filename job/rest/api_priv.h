@@ -33,6 +33,7 @@ struct call {
     struct rest_api *api;
     const struct http_request *request;
     struct http_answer *answer;
+    const char *prefix;   /* "/v3", or "" */
     const char *param[4]; /* what the route's {} matched */
     struct job *job;      /* of a {job} route; released by the router */
 };
@@ -96,6 +97,21 @@ void api_savepoint_status(struct call *c);
 void api_checkpoint_status(struct call *c);
 void api_dispose(struct call *c);
 void api_dispose_status(struct call *c);
+/* gateway_api.c */
+void api_info(struct call *c);
+void api_versions(struct call *c);
+void api_open_session(struct call *c);
+void api_session(struct call *c);
+void api_close_session(struct call *c);
+void api_heartbeat(struct call *c);
+void api_configure_session(struct call *c);
+void api_statement(struct call *c);
+void api_operation_status(struct call *c);
+void api_operation_cancel(struct call *c);
+void api_operation_close(struct call *c);
+void api_operation_result(struct call *c);
+/* page.c */
+void api_page(struct call *c);
 /* metrics_api.c */
 void api_metrics(struct call *c);
 void api_job_metrics(struct call *c);

@@ -2,6 +2,7 @@
 #include "job/rest/rest_server.h"
 
 #include "job/rest/routes.h"
+#include "job/sql/sql_error.h"
 
 #include <stdio.h>
 
@@ -53,4 +54,20 @@ void rest_server_stop(struct rest_server *s)
     http_server_stop(s->http);
     rest_api_free(s->api);
     mem_free(s);
+}
+
+static bool is_of_rest(enum option_id id)
+{
+    return id == OPT_REST_ADDRESS || id == OPT_REST_BIND_ADDRESS || id == OPT_REST_PORT;
+}
+
+enum rc rest_check_statement(const struct ast_statement *s, struct err *err)
+{
+    enum option_id id;
+
+    if ((s->kind != STMT_SET && s->kind != STMT_RESET) || s->key == NULL || !option_find(s->key, &id) || !is_of_rest(id))
+        return RC_OK;
+    return sql_error_at(err, RC_UNSUPPORTED, s->source, s->pos,
+                        "%s belongs to the process, which has started: give it with -D %s=... or in the file of -c", s->key,
+                        option_at(id)->key);
 }

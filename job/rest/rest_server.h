@@ -5,6 +5,7 @@
 #define VARVE_JOB_REST_REST_SERVER_H
 
 #include "job/runtime/dispatcher.h"
+#include "job/sql/ast.h"
 
 struct gateway; /* sql_gateway.h */
 struct rest_server;
@@ -20,5 +21,8 @@ const char *rest_server_url(const struct rest_server *s);
 /* Savepoints, stops and checkpoints that were asked for here and whose end nobody has fetched yet. Any thread. */
 uint32_t rest_server_unanswered(const struct rest_server *s);
 void rest_server_stop(struct rest_server *s); /* NULL is a no-op */
+
+/* rest.* can't be SET by a statement: the server has started. RC_UNSUPPORTED says so; RC_OK for all else. */
+MUST_USE enum rc rest_check_statement(const struct ast_statement *s, struct err *err);
 
 #endif

@@ -12,6 +12,7 @@ static const struct route {
     void (*handle)(struct call *);
     bool loose;
 } routes[] = {
+    {"GET", "/", api_page, false},
     {"GET", "/overview", api_overview, false},
     {"GET", "/config", api_config, false},
     {"GET", "/jobmanager/config", api_jobmanager_config, false},
@@ -43,6 +44,18 @@ static const struct route {
     {"POST", "/jobs/{job}/stop", api_trigger_stop, true},
     {"POST", "/savepoint-disposal", api_dispose, false},
     {"GET", "/savepoint-disposal/{}", api_dispose_status, false},
+    {"GET", "/info", api_info, false},
+    {"GET", "/api_versions", api_versions, false},
+    {"POST", "/sessions", api_open_session, false},
+    {"GET", "/sessions/{}", api_session, false},
+    {"DELETE", "/sessions/{}", api_close_session, false},
+    {"POST", "/sessions/{}/heartbeat", api_heartbeat, false},
+    {"POST", "/sessions/{}/configure-session", api_configure_session, false},
+    {"POST", "/sessions/{}/statements", api_statement, false},
+    {"GET", "/sessions/{}/operations/{}/status", api_operation_status, false},
+    {"POST", "/sessions/{}/operations/{}/cancel", api_operation_cancel, false},
+    {"DELETE", "/sessions/{}/operations/{}/close", api_operation_close, false},
+    {"GET", "/sessions/{}/operations/{}/result/{}", api_operation_result, false},
 };
 
 /* ---- answers -------------------------------------------------------------------------------------- */
@@ -283,8 +296,11 @@ void rest_api_handle(void *ctx, const struct http_request *request, struct http_
     const char *path = request->path;
     bool known_path = false;
 
-    if (strncmp(path, "/v1/", 4) == 0)
+    c.prefix = "";
+    if (path[0] == '/' && path[1] == 'v' && path[2] >= '1' && path[2] <= '4' && path[3] == '/') {
+        c.prefix = arena_strndup(request->arena, path, 3);
         path += 3;
+    }
     for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
         if (!match(routes[i].pattern, path, request->arena, c.param))
             continue;
