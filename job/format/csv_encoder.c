@@ -1,9 +1,10 @@
 /* csv_encoder.c - rows to CSV, byte for byte as Flink's writer has it.
  *
- * That writer (Jackson's CsvEncoder, loose check) puts a text in quotes when it is longer than 24 UTF-16 units or holds a byte below
- * the largest of delimiter, quote and LF: with the defaults a blank is enough, so timestamps stand in quotes. Numbers and
- * booleans never do. Three additions, so that what is written here is read back here as it was: a text equal to the null
- * literal, an empty line's only text, and a leading '#' where comments are allowed are quoted too. */
+ * That writer (Jackson's CsvEncoder, loose check) puts a text in quotes when it is longer than 24
+ * UTF-16 units or holds a byte below the largest of delimiter, quote and LF: with the defaults a
+ * blank is enough, so timestamps stand in quotes. Numbers and booleans never do. Three additions,
+ * so that what is written here is read back here as it was: a text equal to the null literal, an
+ * empty line's only text, and a leading '#' where comments are allowed are quoted too. */
 #include "job/format/csv_priv.h"
 #include "job/format/field.h"
 
@@ -62,13 +63,15 @@ static void append_quoted(const struct csv_encoder *e, struct bytes t, struct bu
     out->data[out->len++] = e->quote;
 }
 
-/* Without quotes: what would break the row is escaped, or refused where there is no escape character. */
+/* Without quotes: what would break the row is escaped, or refused where there is no escape
+ * character. */
 static enum rc append_bare(const struct csv_encoder *e, uint32_t column, struct bytes t,
                            struct buf *out, struct err *err)
 {
     for (size_t i = 0; i < t.len; i++) {
         uint8_t c = t.data[i];
-        bool breaks = c == e->delimiter || c == '\n' || c == '\r' || (e->has_escape && c == e->escape);
+        bool breaks =
+            c == e->delimiter || c == '\n' || c == '\r' || (e->has_escape && c == e->escape);
 
         if (breaks && !e->has_escape)
             return err_set(err, RC_INVALID,

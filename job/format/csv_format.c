@@ -1,9 +1,11 @@
-/* csv_format.c - CSV with Flink's options: the options and the decoder. The encoder is csv_encoder.c.
+/* csv_format.c - CSV with Flink's options: the options and the decoder. The encoder is
+ * csv_encoder.c.
  *
- * A row ends at LF or CRLF outside quotes; a lone CR is data. A field is quoted only when its first byte is the quote; a quote
- * inside an unquoted field is data. An empty line is no row (with ignore-parse-errors it is a row with one empty field, as
- * in Flink). A row is first cut into fields, then its fields are converted in the order of the columns, so that the reason given
- * is that of the first thing wrong.
+ * A row ends at LF or CRLF outside quotes; a lone CR is data. A field is quoted only when its first
+ * byte is the quote; a quote inside an unquoted field is data. An empty line is no row (with
+ * ignore-parse-errors it is a row with one empty field, as in Flink). A row is first cut into
+ * fields, then its fields are converted in the order of the columns, so that the reason given is
+ * that of the first thing wrong.
  *
  * After: CsvReaderFormat, CsvToRowDataConverters (flink-csv), over Jackson's reader. */
 #include "job/format/csv_priv.h"
@@ -51,11 +53,13 @@ static const struct format_option csv_options[] = {
     {"csv.array-element-delimiter", FORMAT_OPTION_TEXT, AT(array_element_delimiter), NULL},
     {"csv.escape-character", FORMAT_OPTION_CHAR, AT(escape_character), NULL},
     {"csv.null-literal", FORMAT_OPTION_TEXT, AT(null_literal), NULL},
-    {"csv.write-bigdecimal-in-scientific-notation", FORMAT_OPTION_BOOL, AT(write_bigdecimal_scientific), NULL},
+    {"csv.write-bigdecimal-in-scientific-notation", FORMAT_OPTION_BOOL,
+     AT(write_bigdecimal_scientific), NULL},
 };
 
 static enum rc csv_options_read(struct arena *arena, size_t count, const char *const *keys,
-                                const char *const *values, struct format_options *out, struct err *err)
+                                const char *const *values, struct format_options *out,
+                                struct err *err)
 {
     bool quote_given = false;
 
@@ -63,25 +67,29 @@ static enum rc csv_options_read(struct arena *arena, size_t count, const char *c
                                    .quote_character = '"',
                                    .array_element_delimiter = ";",
                                    .write_bigdecimal_scientific = true};
-    RETURN_IF_ERR(format_options_read("csv", csv_options, ARRAY_LEN(csv_options), arena, count, keys,
-                                      values, out, err));
+    RETURN_IF_ERR(format_options_read("csv", csv_options, ARRAY_LEN(csv_options), arena, count,
+                                      keys, values, out, err));
     for (size_t i = 0; i < count; i++)
         quote_given |= strcmp(keys[i], "csv.quote-character") == 0;
     if (out->disable_quote && quote_given)
-        return err_set(err, RC_INVALID, "'csv.quote-character' and 'csv.disable-quote-character' = "
-                                        "'true' exclude each other");
+        return err_set(err, RC_INVALID,
+                       "'csv.quote-character' and 'csv.disable-quote-character' = "
+                       "'true' exclude each other");
     if (out->disable_quote)
         out->quote_character = 0;
     if (out->field_delimiter == '\n' || out->field_delimiter == '\r')
         return err_set(err, RC_INVALID, "'csv.field-delimiter': a line end cannot be one");
-    if (out->field_delimiter == out->quote_character || out->field_delimiter == out->escape_character)
-        return err_set(err, RC_INVALID, "'csv.field-delimiter' is also the quote or the escape character");
+    if (out->field_delimiter == out->quote_character ||
+        out->field_delimiter == out->escape_character)
+        return err_set(err, RC_INVALID,
+                       "'csv.field-delimiter' is also the quote or the escape character");
     return RC_OK;
 }
 
 /* ---- cutting a row into fields --------------------------------------------------------------- */
 
-/* The field at its first byte `at`, quoted or not; *end: the delimiter, line end or end of bytes behind it. */
+/* The field at its first byte `at`, quoted or not; *end: the delimiter, line end or end of bytes
+ * behind it. */
 static void scan_unquoted(const struct csv_decoder *d, struct csv_scan *s, size_t at, size_t *end,
                           struct csv_field *field, struct csv_row *row)
 {
@@ -103,7 +111,8 @@ static void scan_unquoted(const struct csv_decoder *d, struct csv_scan *s, size_
         field->len--;
 }
 
-/* From the opening quote to the closing one, whose position is returned; len: the bytes end before it is sure. */
+/* From the opening quote to the closing one, whose position is returned; len: the bytes end before
+ * it is sure. */
 static size_t scan_to_closing(const struct csv_decoder *d, struct csv_scan *s, bool at_end,
                               struct csv_field *field, struct csv_row *row)
 {
@@ -186,10 +195,12 @@ static void scan_row(struct csv_decoder *d, struct csv_scan *s, size_t at, bool 
 /* ---- fields to values ------------------------------------------------------------------------ */
 
 /* The text of a field; what is dirty is made clean in d->clean. */
-static struct bytes field_text(struct csv_decoder *d, const uint8_t *data, const struct csv_field *f)
+static struct bytes field_text(struct csv_decoder *d, const uint8_t *data,
+                               const struct csv_field *f)
 {
     const uint8_t *p = data + f->start, *end = p + f->len;
-    uint8_t quote = (uint8_t)d->options.quote_character, escape = (uint8_t)d->options.escape_character;
+    uint8_t quote = (uint8_t)d->options.quote_character,
+            escape = (uint8_t)d->options.escape_character;
 
     if (!f->dirty)
         return bytes_of(p, f->len);
@@ -259,14 +270,15 @@ static enum row_fate field_bad(struct csv_decoder *d, uint32_t i, enum field_fau
     return row_bad(d, out);
 }
 
-static bool is_null_literal(const struct csv_decoder *d, const struct csv_field *f, struct bytes text)
+static bool is_null_literal(const struct csv_decoder *d, const struct csv_field *f,
+                            struct bytes text)
 {
     return d->has_null && (!f->quoted || d->options.bad_rows == BAD_ROW_NULL_FIELD) &&
            bytes_eq(text, d->null_literal);
 }
 
-static enum row_fate append_row(struct csv_decoder *d, const uint8_t *data, const struct csv_row *row,
-                                bool ascii, struct batch_builder *out)
+static enum row_fate append_row(struct csv_decoder *d, const uint8_t *data,
+                                const struct csv_row *row, bool ascii, struct batch_builder *out)
 {
     const struct schema *schema = d->schema;
 
@@ -319,25 +331,28 @@ static enum row_fate take_row(struct csv_decoder *d, const struct csv_scan *s, s
 
 /* ---- many plain rows at a time --------------------------------------------------------------- */
 
-/* Rows without quotes, escapes, comments, and with as many fields as there are columns are cut in one pass and taken column by
- * column. At the first row that is otherwise, or that holds a field that cannot be read, the way above takes over. */
+/* Rows without quotes, escapes, comments, and with as many fields as there are columns are cut in
+ * one pass and taken column by column. At the first row that is otherwise, or that holds a field
+ * that cannot be read, the way above takes over. */
 #define PLAIN_ROWS_MAX 256u
-/* After a row that is not plain so many go the slow way: where all are like it, looking costs little. */
+/* After a row that is not plain so many go the slow way: where all are like it, looking costs
+ * little. */
 #define SLOW_ROWS 16u
 
 /* One block's share of a block of rows being cut. */
 struct plain_cut {
-    uint32_t *bound;  /* of the next field's end */
-    uint32_t fields;  /* of the row under way */
-    uint32_t rows;    /* complete */
+    uint32_t *bound;   /* of the next field's end */
+    uint32_t fields;   /* of the row under way */
+    uint32_t rows;     /* complete */
     uint32_t *row_end; /* bound behind the last complete row */
 };
 
 /* Takes the cuts of one 64-byte block; false: stop at the last complete row. */
-static inline bool cut_block(struct plain_cut *c, const struct scan_bits *bits, size_t block, uint32_t columns,
-                             uint32_t max_rows)
+static inline bool cut_block(struct plain_cut *c, const struct scan_bits *bits, size_t block,
+                             uint32_t columns, uint32_t max_rows)
 {
-    uint64_t cuts = bits->cuts, before_stop = bits->stops == 0 ? ~0ull : (bits->stops & -bits->stops) - 1;
+    uint64_t cuts = bits->cuts,
+             before_stop = bits->stops == 0 ? ~0ull : (bits->stops & -bits->stops) - 1;
 
     for (cuts &= before_stop; cuts != 0; cuts &= cuts - 1) {
         unsigned at = (unsigned)__builtin_ctzll(cuts);
@@ -358,8 +373,10 @@ static inline bool cut_block(struct plain_cut *c, const struct scan_bits *bits, 
     return bits->stops == 0;
 }
 
-/* Plain rows from `at` on: their bounds into d->bounds. Whole blocks of 64 bytes only: the rest goes the slow way. */
-static uint32_t cut_plain_rows(struct csv_decoder *d, const struct csv_scan *s, size_t at, uint32_t max_rows, bool *ascii)
+/* Plain rows from `at` on: their bounds into d->bounds. Whole blocks of 64 bytes only: the rest
+ * goes the slow way. */
+static uint32_t cut_plain_rows(struct csv_decoder *d, const struct csv_scan *s, size_t at,
+                               uint32_t max_rows, bool *ascii)
 {
     struct plain_cut c = {.bound = d->bounds, .row_end = d->bounds};
     uint32_t columns = d->schema->field_count;
@@ -386,23 +403,29 @@ static uint32_t rows_before_odd_one(const struct csv_decoder *d, const uint8_t *
     for (uint32_t r = 0; r < rows; r++) {
         uint32_t start = d->bounds[r * columns] + 1, end = d->bounds[(r + 1) * columns];
 
-        if ((d->options.allow_comments && data[start] == '#') || start == end || (columns == 1 && data[start] == '\r'))
+        if ((d->options.allow_comments && data[start] == '#') || start == end ||
+            (columns == 1 && data[start] == '\r'))
             return r;
     }
     return rows;
 }
 
 /* Rows taken; *next: behind them. */
-static uint32_t take_plain_rows(struct csv_decoder *d, const struct csv_scan *s, size_t at, struct batch_builder *out,
-                                size_t *next)
+static uint32_t take_plain_rows(struct csv_decoder *d, const struct csv_scan *s, size_t at,
+                                struct batch_builder *out, size_t *next)
 {
-    struct field_block block = {.data = s->data, .len = s->len, .bounds = d->bounds, .fields_per_row = d->schema->field_count,
-                                .has_null_literal = d->has_null, .null_literal = d->null_literal};
+    struct field_block block = {.data = s->data,
+                                .len = s->len,
+                                .bounds = d->bounds,
+                                .fields_per_row = d->schema->field_count,
+                                .has_null_literal = d->has_null,
+                                .null_literal = d->null_literal};
     uint32_t room = BATCH_ROWS_MAX - batch_builder_rows(out);
 
     if (d->base.max_rows != 0 && d->base.max_rows - batch_builder_rows(out) < room)
         room = d->base.max_rows - batch_builder_rows(out);
-    block.rows = cut_plain_rows(d, s, at, room < PLAIN_ROWS_MAX ? room : PLAIN_ROWS_MAX, &block.ascii);
+    block.rows =
+        cut_plain_rows(d, s, at, room < PLAIN_ROWS_MAX ? room : PLAIN_ROWS_MAX, &block.ascii);
     block.rows = rows_before_odd_one(d, s->data, block.rows);
     if (block.rows == 0) {
         d->plain_after = SLOW_ROWS;
@@ -499,7 +522,8 @@ static void csv_decoder_free(struct decoder *base)
     mem_free(d);
 }
 
-static struct decoder *csv_decoder_new(const struct schema *schema, const struct format_options *options)
+static struct decoder *csv_decoder_new(const struct schema *schema,
+                                       const struct format_options *options)
 {
     static const struct decoder_ops ops = {csv_decode, csv_decoder_free};
     struct csv_decoder *d = mem_calloc(1, sizeof *d);

@@ -1,7 +1,8 @@
 /* csv_scan_priv.h - finds the bytes that mean something in CSV, 64 at a time.
  *
- * A block of 64 bytes becomes a mask with a bit for each delimiter, line end, quote and escape; scan_next hands out
- * their positions in order. Fields without any of them are never looked at byte by byte. */
+ * A block of 64 bytes becomes a mask with a bit for each delimiter, line end, quote and escape;
+ * scan_next hands out their positions in order. Fields without any of them are never looked at byte
+ * by byte. */
 #ifndef VARVE_JOB_FORMAT_CSV_SCAN_PRIV_H
 #define VARVE_JOB_FORMAT_CSV_SCAN_PRIV_H
 
@@ -16,9 +17,9 @@
 struct csv_scan {
     const uint8_t *data;
     size_t len;
-    size_t block;   /* start of the block that `mask` is of */
-    uint64_t mask;  /* bits not handed out yet */
-    size_t high_end; /* bytes above 0x7f were seen before this position; 0: none */
+    size_t block;                     /* start of the block that `mask` is of */
+    uint64_t mask;                    /* bits not handed out yet */
+    size_t high_end;                  /* bytes above 0x7f were seen before this position; 0: none */
     uint8_t delimiter, quote, escape; /* quote, escape: '\n' when there is none */
 };
 
@@ -33,7 +34,8 @@ struct scan_bits {
 #ifdef __SSE2__
 static inline struct scan_bits scan_bits(const struct csv_scan *s, const uint8_t *p)
 {
-    const __m128i delimiter = _mm_set1_epi8((char)s->delimiter), quote = _mm_set1_epi8((char)s->quote);
+    const __m128i delimiter = _mm_set1_epi8((char)s->delimiter),
+                  quote = _mm_set1_epi8((char)s->quote);
     const __m128i escape = _mm_set1_epi8((char)s->escape), newline = _mm_set1_epi8('\n');
     uint64_t delimiters = 0, newlines = 0, stops = 0;
     int high = 0;
@@ -42,7 +44,8 @@ static inline struct scan_bits scan_bits(const struct csv_scan *s, const uint8_t
         __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i));
         __m128i stop = _mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, escape));
 
-        delimiters |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, delimiter)) << (16 * i);
+        delimiters |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, delimiter))
+                      << (16 * i);
         newlines |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, newline)) << (16 * i);
         stops |= (uint64_t)(uint32_t)_mm_movemask_epi8(stop) << (16 * i);
         high |= _mm_movemask_epi8(v);

@@ -14,7 +14,8 @@ static enum field_fault append_integer(struct batch_builder *out, uint32_t colum
     return fault;
 }
 
-static enum field_fault append_boolean(struct batch_builder *out, uint32_t column, struct bytes text)
+static enum field_fault append_boolean(struct batch_builder *out, uint32_t column,
+                                       struct bytes text)
 {
     bool v;
     enum field_fault fault = parse_boolean(text, &v);
@@ -194,7 +195,8 @@ void field_fault_print(enum field_fault fault, const struct type *type, struct b
 
 /* ---- UTF-8, base64 --------------------------------------------------------------------------- */
 
-/* Length of the well-formed sequence at p, 0 when there is none: no overlong forms, no surrogates. */
+/* Length of the well-formed sequence at p, 0 when there is none: no overlong forms, no surrogates.
+ */
 static size_t utf8_sequence(const uint8_t *p, size_t left)
 {
     static const struct {
@@ -326,7 +328,8 @@ static int64_t int_at(const struct column *c, uint32_t row)
     }
 }
 
-/* As Java's BigDecimal.toString: an exponent where the first digit lies more than six places behind the point. */
+/* As Java's BigDecimal.toString: an exponent where the first digit lies more than six places behind
+ * the point. */
 static void decimal_print_scientific(int128 v, uint32_t scale, struct buf *out)
 {
     uint32_t digits = 1;
@@ -342,7 +345,8 @@ static void decimal_print_scientific(int128 v, uint32_t scale, struct buf *out)
     }
 }
 
-/* "10:15:30.5": no zeros at the end of the fraction; the point stops the search, so those of the seconds stay. */
+/* "10:15:30.5": no zeros at the end of the fraction; the point stops the search, so those of the
+ * seconds stay. */
 static void time_print_short(int32_t ms, struct buf *out)
 {
     time_print(ms, 3, out);

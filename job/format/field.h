@@ -1,7 +1,8 @@
 /* field.h - one field: its text <-> a value of a column. What CSV and JSON share.
  *
- * Spellings are Flink's: numbers with blanks around them, "true" and "false" in any letter case, "2026-01-31", "10:15:30.5",
- * "2026-01-31 10:15:30.5", a final Z for TIMESTAMP_LTZ, base64 for BYTES. Thread: any; nothing here allocates per value.
+ * Spellings are Flink's: numbers with blanks around them, "true" and "false" in any letter case,
+ * "2026-01-31", "10:15:30.5", "2026-01-31 10:15:30.5", a final Z for TIMESTAMP_LTZ, base64 for
+ * BYTES. Thread: any; nothing here allocates per value.
  */
 #ifndef VARVE_JOB_FORMAT_FIELD_H
 #define VARVE_JOB_FORMAT_FIELD_H
@@ -23,14 +24,16 @@ enum field_fault {
     FIELD_TOO_LONG, /* past VALUE_BYTES_MAX */
 };
 
-/* Appends the value of `text` to `column` of the row under way; nothing is appended unless FIELD_OK. ascii: the caller knows that no byte
- * is above 0x7f. scratch: for base64, kept by the caller. */
+/* Appends the value of `text` to `column` of the row under way; nothing is appended unless
+ * FIELD_OK. ascii: the caller knows that no byte is above 0x7f. scratch: for base64, kept by the
+ * caller. */
 enum field_fault field_append(struct batch_builder *out, uint32_t column, const struct type *type,
                               struct bytes text, bool ascii, struct buf *scratch);
 /* "not a number: 'twelve'", "number out of range: 300": the reason, appended. */
 void field_fault_print(enum field_fault fault, const struct type *type, struct bytes text,
                        struct buf *out);
-/* `text` in quotes as messages show it: double quotes when it holds a single one; at most 60 bytes, odd bytes as \xNN. */
+/* `text` in quotes as messages show it: double quotes when it holds a single one; at most 60 bytes,
+ * odd bytes as \xNN. */
 void field_quote(struct bytes text, struct buf *out);
 
 bool text_is_utf8(struct bytes text);
@@ -39,8 +42,9 @@ bool text_is_utf8(struct bytes text);
 void base64_encode(struct bytes plain, struct buf *out);
 MUST_USE bool base64_decode(struct bytes text, struct buf *out);
 
-/* Appends the text of a present value as Flink's CSV and JSON have it; text types as they are. scientific: DECIMAL as Java's
- * BigDecimal.toString ("1E-7"), else plain. timestamp_sep ' ' or 'T'. */
+/* Appends the text of a present value as Flink's CSV and JSON have it; text types as they are.
+ * scientific: DECIMAL as Java's BigDecimal.toString ("1E-7"), else plain. timestamp_sep ' ' or 'T'.
+ */
 void field_print(const struct column *c, uint32_t row, bool scientific, char timestamp_sep,
                  struct buf *out);
 

@@ -19,8 +19,8 @@ static inline struct bytes field_at(const struct field_block *b, uint32_t column
 static inline bool is_null(const struct field_block *b, struct bytes text)
 {
     return b->has_null_literal && text.len == b->null_literal.len &&
-           (text.len == 0 ||
-            (text.data[0] == b->null_literal.data[0] && memcmp(text.data, b->null_literal.data, text.len) == 0));
+           (text.len == 0 || (text.data[0] == b->null_literal.data[0] &&
+                              memcmp(text.data, b->null_literal.data, text.len) == 0));
 }
 
 /* Runs `read` for every row that is not null; it sets v of `c_type` or a fault. */
@@ -43,7 +43,8 @@ static inline bool is_null(const struct field_block *b, struct bytes text)
         }                                                                                          \
     } while (0)
 
-static bool fill_integers(struct batch_builder *out, uint32_t column, const struct type *type, const struct field_block *b)
+static bool fill_integers(struct batch_builder *out, uint32_t column, const struct type *type,
+                          const struct field_block *b)
 {
     struct batch_space space = batch_space_open(out, column, 0);
     int64_t v;
@@ -66,7 +67,8 @@ static bool fill_integers(struct batch_builder *out, uint32_t column, const stru
     return true;
 }
 
-static bool fill_datetimes(struct batch_builder *out, uint32_t column, const struct type *type, const struct field_block *b)
+static bool fill_datetimes(struct batch_builder *out, uint32_t column, const struct type *type,
+                           const struct field_block *b)
 {
     struct batch_space space = batch_space_open(out, column, 0);
     int64_t v;
@@ -78,7 +80,8 @@ static bool fill_datetimes(struct batch_builder *out, uint32_t column, const str
     return true;
 }
 
-static bool fill_reals(struct batch_builder *out, uint32_t column, const struct type *type, const struct field_block *b)
+static bool fill_reals(struct batch_builder *out, uint32_t column, const struct type *type,
+                       const struct field_block *b)
 {
     struct batch_space space = batch_space_open(out, column, 0);
     double v;
@@ -90,7 +93,8 @@ static bool fill_reals(struct batch_builder *out, uint32_t column, const struct 
     return true;
 }
 
-static bool fill_decimals(struct batch_builder *out, uint32_t column, const struct type *type, const struct field_block *b)
+static bool fill_decimals(struct batch_builder *out, uint32_t column, const struct type *type,
+                          const struct field_block *b)
 {
     struct batch_space space = batch_space_open(out, column, 0);
     int128 v;
@@ -99,7 +103,8 @@ static bool fill_decimals(struct batch_builder *out, uint32_t column, const stru
     return true;
 }
 
-static bool fill_booleans(struct batch_builder *out, uint32_t column, const struct type *type, const struct field_block *b)
+static bool fill_booleans(struct batch_builder *out, uint32_t column, const struct type *type,
+                          const struct field_block *b)
 {
     struct batch_space space = batch_space_open(out, column, 0);
 
@@ -122,7 +127,8 @@ static bool fill_booleans(struct batch_builder *out, uint32_t column, const stru
     return true;
 }
 
-static bool fill_texts(struct batch_builder *out, uint32_t column, const struct type *type, const struct field_block *b)
+static bool fill_texts(struct batch_builder *out, uint32_t column, const struct type *type,
+                       const struct field_block *b)
 {
     size_t total = 0;
     struct batch_space space;
@@ -160,7 +166,8 @@ bool field_column_possible(enum type_kind kind)
     return kind != TYPE_NULL && kind != TYPE_BINARY && kind != TYPE_VARBINARY;
 }
 
-bool field_column_fill(struct batch_builder *out, uint32_t column, const struct type *type, const struct field_block *block)
+bool field_column_fill(struct batch_builder *out, uint32_t column, const struct type *type,
+                       const struct field_block *block)
 {
     switch (type->kind) {
     case TYPE_CHAR:

@@ -1,4 +1,5 @@
-/* field_parse_priv.h - text to value, one field; inlined where rows are appended and where columns are filled. */
+/* field_parse_priv.h - text to value, one field; inlined where rows are appended and where columns
+ * are filled. */
 #ifndef VARVE_JOB_FORMAT_FIELD_PARSE_PRIV_H
 #define VARVE_JOB_FORMAT_FIELD_PARSE_PRIV_H
 
@@ -84,7 +85,8 @@ static inline enum field_fault parse_real(struct bytes text, double *out)
     return number_parse_double(text, out, NULL) == RC_OK ? FIELD_OK : FIELD_NOT_NUMBER;
 }
 
-static inline enum field_fault parse_decimal(const struct type *type, struct bytes text, int128 *out)
+static inline enum field_fault parse_decimal(const struct type *type, struct bytes text,
+                                             int128 *out)
 {
     double real;
 
@@ -95,7 +97,8 @@ static inline enum field_fault parse_decimal(const struct type *type, struct byt
 }
 
 /* DATE, TIME, TIMESTAMP, TIMESTAMP_LTZ. */
-static inline enum field_fault parse_datetime(const struct type *type, struct bytes text, int64_t *out)
+static inline enum field_fault parse_datetime(const struct type *type, struct bytes text,
+                                              int64_t *out)
 {
     bool zoned = false;
     int32_t small;
@@ -112,8 +115,9 @@ static inline enum field_fault parse_datetime(const struct type *type, struct by
         *out = small;
         return FIELD_OK;
     case TYPE_TIMESTAMP:
-        return timestamp_parse(text, type->precision, NULL, out, NULL) == RC_OK ? FIELD_OK
-                                                                                : FIELD_NOT_TIMESTAMP;
+        return timestamp_parse(text, type->precision, NULL, out, NULL) == RC_OK
+                   ? FIELD_OK
+                   : FIELD_NOT_TIMESTAMP;
     default:
         if (timestamp_parse(text, type->precision, &zoned, out, NULL) != RC_OK)
             return FIELD_NOT_TIMESTAMP;

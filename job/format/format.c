@@ -58,15 +58,16 @@ static enum rc unknown_key(const char *name, const struct format_option *table, 
             nearest = table[i].key;
         }
     }
-    return err_set(err, RC_INVALID, "format '%s' has no option '%s'; the nearest is '%s'", name, key,
-                   nearest);
+    return err_set(err, RC_INVALID, "format '%s' has no option '%s'; the nearest is '%s'", name,
+                   key, nearest);
 }
 
 static enum rc read_bool(const char *key, const char *value, bool *out, struct err *err)
 {
     *out = strcmp(value, "true") == 0;
     if (!*out && strcmp(value, "false") != 0)
-        return err_set(err, RC_INVALID, "option '%s' = '%s': must be 'true' or 'false'", key, value);
+        return err_set(err, RC_INVALID, "option '%s' = '%s': must be 'true' or 'false'", key,
+                       value);
     return RC_OK;
 }
 

@@ -1,11 +1,14 @@
 /* json_format.c - JSON lines with Flink's options: one object a line.
  *
- * Reading: fields by name in any order, unknown ones ignored, a missing one is null like a null; of a key given twice the last counts.
- * Numbers are read from their text, so DECIMAL and BIGINT are exact. A number may also come as a string. With ignore-parse-errors a
- * line that is one object stays, fields that cannot be read become null, and a STRING column takes any value as its JSON text; a
- * line that is no object is dropped. Without it a STRING takes strings only. Lines of blanks are no rows.
+ * Reading: fields by name in any order, unknown ones ignored, a missing one is null like a null; of
+ * a key given twice the last counts. Numbers are read from their text, so DECIMAL and BIGINT are
+ * exact. A number may also come as a string. With ignore-parse-errors a line that is one object
+ * stays, fields that cannot be read become null, and a STRING column takes any value as its JSON
+ * text; a line that is no object is dropped. Without it a STRING takes strings only. Lines of
+ * blanks are no rows.
  *
- * After: JsonRowDataDeserializationSchema, JsonRowDataSerializationSchema (flink-json). Flink takes the first value of a broken line
+ * After: JsonRowDataDeserializationSchema, JsonRowDataSerializationSchema (flink-json). Flink takes
+ * the first value of a broken line
  * ({..}} or [{..}]) and cuts 1.5 to 1 for a BIGINT: varve does neither. */
 #include "job/format/field.h"
 #include "job/format/format.h"
@@ -40,20 +43,26 @@ static const struct format_option json_options[] = {
     {"json.decode.json-parser.enabled", FORMAT_OPTION_REFUSED, 0, "there is one parser"},
 };
 
-static enum rc json_options_read(struct arena *arena, size_t count, const char *const *keys, const char *const *values,
-                                 struct format_options *out, struct err *err)
+static enum rc json_options_read(struct arena *arena, size_t count, const char *const *keys,
+                                 const char *const *values, struct format_options *out,
+                                 struct err *err)
 {
-    _Static_assert(sizeof out->timestamp_format == sizeof(int), "read as an int by the option table");
+    _Static_assert(sizeof out->timestamp_format == sizeof(int),
+                   "read as an int by the option table");
     *out = (struct format_options){.timestamp_format = JSON_TIMESTAMP_SQL};
-    RETURN_IF_ERR(format_options_read("json", json_options, ARRAY_LEN(json_options), arena, count, keys, values, out, err));
+    RETURN_IF_ERR(format_options_read("json", json_options, ARRAY_LEN(json_options), arena, count,
+                                      keys, values, out, err));
     if (out->fail_on_missing_field && out->bad_rows == BAD_ROW_NULL_FIELD)
-        return err_set(err, RC_INVALID, "'json.fail-on-missing-field' and 'json.ignore-parse-errors' exclude each other");
+        return err_set(
+            err, RC_INVALID,
+            "'json.fail-on-missing-field' and 'json.ignore-parse-errors' exclude each other");
     return RC_OK;
 }
 
 /* ---- text of a nested value ------------------------------------------------------------------ */
 
-/* An array or object that was checked before, from its first byte on, without the blanks outside strings. */
+/* An array or object that was checked before, from its first byte on, without the blanks outside
+ * strings. */
 static void append_compact(const uint8_t *p, struct buf *out)
 {
     uint32_t depth = 0;
@@ -128,7 +137,8 @@ static struct bytes slot_json(struct json_decoder *d, const struct json_slot *sl
 }
 
 /* What kind of value a column takes, for the message; NULL: this one is right. */
-static const char *kind_wanted(const struct json_decoder *d, const struct type *type, enum json_slot_kind kind)
+static const char *kind_wanted(const struct json_decoder *d, const struct type *type,
+                               enum json_slot_kind kind)
 {
     if (type_is_text(type->kind)) {
         bool lenient = d->options.bad_rows == BAD_ROW_NULL_FIELD;
@@ -140,19 +150,24 @@ static const char *kind_wanted(const struct json_decoder *d, const struct type *
     if (type_is_numeric(type->kind))
         return kind == JSON_SLOT_NUMBER || kind == JSON_SLOT_STRING ? NULL : "not a number: ";
     if (type->kind == TYPE_BOOLEAN)
-        return kind == JSON_SLOT_TRUE || kind == JSON_SLOT_FALSE || kind == JSON_SLOT_STRING ? NULL : "not true or false: ";
+        return kind == JSON_SLOT_TRUE || kind == JSON_SLOT_FALSE || kind == JSON_SLOT_STRING
+                   ? NULL
+                   : "not true or false: ";
     return kind == JSON_SLOT_STRING ? NULL : "not a string: ";
 }
 
 /* A timestamp must have the separator of the format that was chosen. */
-static bool wrong_separator(const struct json_decoder *d, const struct type *type, struct bytes text)
+static bool wrong_separator(const struct json_decoder *d, const struct type *type,
+                            struct bytes text)
 {
     uint8_t other = d->options.timestamp_format == JSON_TIMESTAMP_ISO ? ' ' : 'T';
 
-    return type_is_timestamp(type->kind) && text.len > 0 && memchr(text.data, other, text.len) != NULL;
+    return type_is_timestamp(type->kind) && text.len > 0 &&
+           memchr(text.data, other, text.len) != NULL;
 }
 
-static enum row_fate append_value(struct json_decoder *d, uint32_t i, const struct json_slot *slot, struct batch_builder *out)
+static enum row_fate append_value(struct json_decoder *d, uint32_t i, const struct json_slot *slot,
+                                  struct batch_builder *out)
 {
     const struct type *type = &d->schema->fields[i].type;
     const char *wanted = kind_wanted(d, type, slot->kind);
@@ -218,7 +233,8 @@ static bool is_blank(struct bytes line)
 }
 
 /* `readable`: bytes from the line's start to the end of what the caller holds. */
-static enum row_fate take_line(struct json_decoder *d, struct bytes line, size_t readable, struct batch_builder *out)
+static enum row_fate take_line(struct json_decoder *d, struct bytes line, size_t readable,
+                               struct batch_builder *out)
 {
     const char *reason = "";
     enum json_fault fault;
@@ -232,7 +248,8 @@ static enum row_fate take_line(struct json_decoder *d, struct bytes line, size_t
         memset(d->line.data + line.len, 0, JSON_LINE_PADDING);
         line.data = d->line.data;
     }
-    fault = json_parser_line(d->parser, line.data, line.len, d->names, d->schema->field_count, d->slots, &reason);
+    fault = json_parser_line(d->parser, line.data, line.len, d->names, d->schema->field_count,
+                             d->slots, &reason);
     if (fault == JSON_FINE)
         return append_row(d, out);
     buf_clear(&d->why);
@@ -243,21 +260,22 @@ static enum row_fate take_line(struct json_decoder *d, struct bytes line, size_t
     return row_bad(d, out);
 }
 
-static enum rc json_decode(struct decoder *base, struct bytes data, bool at_end, struct batch_builder *out, size_t *used,
-                           struct err *err)
+static enum rc json_decode(struct decoder *base, struct bytes data, bool at_end,
+                           struct batch_builder *out, size_t *used, struct err *err)
 {
     struct json_decoder *d = (struct json_decoder *)base;
     size_t at = 0;
 
-    while (at < data.len && !batch_builder_full(out) && (base->max_rows == 0 || batch_builder_rows(out) < base->max_rows)) {
+    while (at < data.len && !batch_builder_full(out) &&
+           (base->max_rows == 0 || batch_builder_rows(out) < base->max_rows)) {
         const uint8_t *newline = memchr(data.data + at, '\n', data.len - at);
         size_t end = newline == NULL ? data.len : (size_t)(newline - data.data);
 
         if (newline == NULL && !at_end)
             break;
         if (take_line(d, bytes_of(data.data + at, end - at), data.len - at, out) == ROW_FATAL)
-            return err_set(err, RC_INVALID, "%s: line %llu: %s", base->file, (unsigned long long)base->line_number,
-                           buf_cstr(&d->why));
+            return err_set(err, RC_INVALID, "%s: line %llu: %s", base->file,
+                           (unsigned long long)base->line_number, buf_cstr(&d->why));
         base->line_number += newline != NULL;
         at = newline == NULL ? end : end + 1;
     }
@@ -281,7 +299,8 @@ static void json_decoder_free(struct decoder *base)
     mem_free(d);
 }
 
-static struct decoder *json_decoder_new(const struct schema *schema, const struct format_options *options)
+static struct decoder *json_decoder_new(const struct schema *schema,
+                                        const struct format_options *options)
 {
     static const struct decoder_ops ops = {json_decode, json_decoder_free};
     struct json_decoder *d = mem_calloc(1, sizeof *d);
@@ -307,7 +326,8 @@ struct json_encoder {
     struct buf *keys; /* "\"name\":", one a field */
 };
 
-/* As Jackson has it: short escapes where there are some, \u00XX with upper-case digits for other control characters. */
+/* As Jackson has it: short escapes where there are some, \u00XX with upper-case digits for other
+ * control characters. */
 static void append_string(struct bytes text, struct buf *out)
 {
     static const char names[] = "btn?fr"; /* of 0x08.. */
@@ -334,14 +354,17 @@ static void append_string(struct bytes text, struct buf *out)
 
 static bool is_finite(const struct column *c, uint32_t row)
 {
-    return c->type.kind == TYPE_FLOAT ? isfinite(((const float *)c->values)[row]) : isfinite(((const double *)c->values)[row]);
+    return c->type.kind == TYPE_FLOAT ? isfinite(((const float *)c->values)[row])
+                                      : isfinite(((const double *)c->values)[row]);
 }
 
-static void encode_value(const struct json_encoder *e, const struct column *c, uint32_t row, struct buf *out)
+static void encode_value(const struct json_encoder *e, const struct column *c, uint32_t row,
+                         struct buf *out)
 {
     char sep = e->options.timestamp_format == JSON_TIMESTAMP_ISO ? 'T' : ' ';
     enum type_kind kind = c->type.kind;
-    bool quoted = type_is_varlen(kind) || kind == TYPE_DATE || kind == TYPE_TIME || type_is_timestamp(kind) ||
+    bool quoted = type_is_varlen(kind) || kind == TYPE_DATE || kind == TYPE_TIME ||
+                  type_is_timestamp(kind) ||
                   ((kind == TYPE_FLOAT || kind == TYPE_DOUBLE) && !is_finite(c, row));
 
     if (type_is_text(kind)) {
@@ -355,13 +378,15 @@ static void encode_value(const struct json_encoder *e, const struct column *c, u
         buf_append_u8(out, '"');
 }
 
-static void encode_row(const struct json_encoder *e, const struct batch *batch, uint32_t row, struct buf *out)
+static void encode_row(const struct json_encoder *e, const struct batch *batch, uint32_t row,
+                       struct buf *out)
 {
     bool first = true;
 
     buf_append_u8(out, '{');
     for (uint32_t c = 0; c < batch->column_count; c++) {
-        bool present = column_present(&batch->columns[c], row) && batch->columns[c].type.kind != TYPE_NULL;
+        bool present =
+            column_present(&batch->columns[c], row) && batch->columns[c].type.kind != TYPE_NULL;
 
         if (e->skip[c] || (!present && e->options.ignore_null_fields))
             continue;
@@ -377,8 +402,8 @@ static void encode_row(const struct json_encoder *e, const struct batch *batch, 
     buf_append_str(out, "}\n");
 }
 
-static enum rc json_encode(struct encoder *base, const struct batch *batch, const uint32_t *sel, uint32_t n, struct buf *out,
-                           uint32_t *ends, struct err *err)
+static enum rc json_encode(struct encoder *base, const struct batch *batch, const uint32_t *sel,
+                           uint32_t n, struct buf *out, uint32_t *ends, struct err *err)
 {
     const struct json_encoder *e = (const struct json_encoder *)base;
 
@@ -406,7 +431,8 @@ static void json_encoder_free(struct encoder *base)
     mem_free(e);
 }
 
-static struct encoder *json_encoder_new(const struct schema *schema, const struct format_options *options, const bool *skip)
+static struct encoder *json_encoder_new(const struct schema *schema,
+                                        const struct format_options *options, const bool *skip)
 {
     static const struct encoder_ops ops = {json_encode, json_encoder_free};
     struct json_encoder *e = mem_calloc(1, sizeof *e);

@@ -1,5 +1,6 @@
-/* simdjson_shim.cc - see simdjson_shim.h. On-demand parsing: strings are unescaped only where somebody looks at them, and
- * numbers stay text, so that decimals lose nothing. What it would skip unseen is walked through here, for the checks. */
+/* simdjson_shim.cc - see simdjson_shim.h. On-demand parsing: strings are unescaped only where
+ * somebody looks at them, and numbers stay text, so that decimals lose nothing. What it would skip
+ * unseen is walked through here, for the checks. */
 #define SIMDJSON_EXCEPTIONS 0
 #include "job/format/simdjson_shim.h"
 
@@ -39,7 +40,8 @@ constexpr unsigned DEPTH_MAX = 1000; /* arrays and objects in one another; Jacks
 
 std::string_view trimmed(std::string_view token)
 {
-    while (!token.empty() && (token.back() == ' ' || token.back() == '\t' || token.back() == '\r' || token.back() == '\n'))
+    while (!token.empty() && (token.back() == ' ' || token.back() == '\t' || token.back() == '\r' ||
+                              token.back() == '\n'))
         token.remove_suffix(1);
     return token;
 }
@@ -184,7 +186,8 @@ size_t find_name(std::string_view key, const struct json_name *names, size_t cou
     return count;
 }
 
-error_code take_object(ondemand::object object, const struct json_name *names, size_t count, struct json_slot *slots)
+error_code take_object(ondemand::object object, const struct json_name *names, size_t count,
+                       struct json_slot *slots)
 {
     size_t hint = 0;
 
@@ -244,7 +247,8 @@ enum json_fault fault_of(error_code error, const char **reason)
 } // namespace
 
 /* The line is something else than an object. */
-static enum json_fault no_object(ondemand::document &document, ondemand::json_type type, const char **reason)
+static enum json_fault no_object(ondemand::document &document, ondemand::json_type type,
+                                 const char **reason)
 {
     std::string_view token;
     struct json_slot ignored;
@@ -259,8 +263,8 @@ static enum json_fault no_object(ondemand::document &document, ondemand::json_ty
 }
 
 extern "C" enum json_fault json_parser_line(struct json_parser *p, const uint8_t *line, size_t len,
-                                            const struct json_name *names, size_t name_count, struct json_slot *slots,
-                                            const char **reason)
+                                            const struct json_name *names, size_t name_count,
+                                            struct json_slot *slots, const char **reason)
 {
     ondemand::document document;
     ondemand::object object;

@@ -1,8 +1,10 @@
-/* source_op.c - the head of a source task: drives a source, paces it, keeps its position in operator state.
+/* source_op.c - the head of a source task: drives a source, paces it, keeps its position in
+ * operator state.
  *
- * The position is put into the union list "source-positions" at every barrier; each subtask of a restored job gets all of them and
- * takes its share (source.h). Pacing: row j of subtask i is due at (j * parallelism + i) / rows_per_second after the start,
- * so that any rate is met over all subtasks, also one below a row a second each; what was missed while the task was held up is made
+ * The position is put into the union list "source-positions" at every barrier; each subtask of a
+ * restored job gets all of them and takes its share (source.h). Pacing: row j of subtask i is due
+ * at (j * parallelism + i) / rows_per_second after the start, so that any rate is met over all
+ * subtasks, also one below a row a second each; what was missed while the task was held up is made
  * up for at most one second.
  *
  * After: SourceOperator (flink-runtime), DataGeneratorSource's rate. */
@@ -12,7 +14,8 @@
 
 #define POSITIONS_LIST "source-positions"
 #define CATCH_UP_NS NS_PER_S
-#define PACE_STEP_NS (10 * NS_PER_MS) /* at least so long between two batches, unless a full one is due */
+#define PACE_STEP_NS                                                                               \
+    (10 * NS_PER_MS) /* at least so long between two batches, unless a full one is due */
 
 struct source_op {
     struct operator base;
@@ -39,7 +42,8 @@ static int64_t due_ns(const struct source_op *s, uint64_t row)
 /* Rows that are due by now and not emitted; none: *retry_ns says when. */
 static uint32_t rows_due(struct source_op *s, int64_t *retry_ns)
 {
-    int64_t now = clock_mono_ns(s->ctx.env->clock), next = due_ns(s, s->paced_rows), late = now - next;
+    int64_t now = clock_mono_ns(s->ctx.env->clock), next = due_ns(s, s->paced_rows),
+            late = now - next;
     unsigned __int128 number;
     uint64_t due;
 
@@ -49,8 +53,11 @@ static uint32_t rows_due(struct source_op *s, int64_t *retry_ns)
     if (late > CATCH_UP_NS)
         s->pace_start_ns += late - CATCH_UP_NS;
     /* The largest count with due_ns(count - 1) <= now. */
-    number = (unsigned __int128)(uint64_t)(now - s->pace_start_ns) * (uint64_t)s->spec->rows_per_second / NS_PER_S;
-    due = number < s->ctx.subtask_index ? 0 : (uint64_t)((number - s->ctx.subtask_index) / s->ctx.parallelism) + 1;
+    number = (unsigned __int128)(uint64_t)(now - s->pace_start_ns) *
+             (uint64_t)s->spec->rows_per_second / NS_PER_S;
+    due = number < s->ctx.subtask_index
+              ? 0
+              : (uint64_t)((number - s->ctx.subtask_index) / s->ctx.parallelism) + 1;
     due = due > s->paced_rows ? due - s->paced_rows : 1;
     if (due >= BATCH_ROWS_MAX)
         due = BATCH_ROWS_MAX;
@@ -64,7 +71,8 @@ static uint32_t rows_due(struct source_op *s, int64_t *retry_ns)
 
 /* ---- the operator ---------------------------------------------------------------------------- */
 
-static enum rc source_op_open(struct operator *op, const struct operator_context *ctx, struct err *err)
+static enum rc source_op_open(struct operator* op, const struct operator_context *ctx,
+                              struct err *err)
 {
     struct source_op *s = (struct source_op *)op;
     struct source_context source_ctx;
@@ -85,7 +93,8 @@ static enum rc source_op_open(struct operator *op, const struct operator_context
         .bytes_in = &ctx->metrics->bytes_in,
     };
     if (ctx->restored)
-        source_ctx.restored_count = operator_state_restored(ctx->state, POSITIONS_LIST, &source_ctx.restored_items);
+        source_ctx.restored_count =
+            operator_state_restored(ctx->state, POSITIONS_LIST, &source_ctx.restored_items);
     rc = s->source->ops->open(s->source, &source_ctx, err);
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "table %s", s->spec->table_name);
 }
@@ -107,8 +116,8 @@ static enum rc end_event_time(struct source_op *s, struct output *out, struct er
     return out->watermark(out, WATERMARK_MAX, err);
 }
 
-static enum rc source_op_poll(struct operator *op, struct output *out, enum source_poll *what, int64_t *retry_mono_ns,
-                              struct err *err)
+static enum rc source_op_poll(struct operator* op, struct output *out, enum source_poll *what,
+                              int64_t *retry_mono_ns, struct err *err)
 {
     struct source_op *s = (struct source_op *)op;
     uint32_t max_rows = BATCH_ROWS_MAX;
@@ -145,7 +154,7 @@ static enum rc source_op_poll(struct operator *op, struct output *out, enum sour
     return end_event_time(s, out, err);
 }
 
-static enum rc source_op_drain(struct operator *op, struct output *out, struct err *err)
+static enum rc source_op_drain(struct operator* op, struct output *out, struct err *err)
 {
     struct source_op *s = (struct source_op *)op;
 
@@ -155,7 +164,8 @@ static enum rc source_op_drain(struct operator *op, struct output *out, struct e
     return end_event_time(s, out, err);
 }
 
-static enum rc source_op_snapshot(struct operator *op, const struct barrier *barrier, struct err *err)
+static enum rc source_op_snapshot(struct operator* op, const struct barrier *barrier,
+                                  struct err *err)
 {
     struct source_op *s = (struct source_op *)op;
     struct arena *arena = arena_new(0);
@@ -171,7 +181,7 @@ out:
     return rc;
 }
 
-static void source_op_close(struct operator *op, bool clean)
+static void source_op_close(struct operator* op, bool clean)
 {
     struct source_op *s = (struct source_op *)op;
 
@@ -181,10 +191,13 @@ static void source_op_close(struct operator *op, bool clean)
     mem_free(s);
 }
 
-struct operator *source_op_new(const struct source_spec *spec)
+struct operator* source_op_new(const struct source_spec *spec)
 {
     static const struct source_operator_ops ops = {
-        .op = {.kind = "source", .open = source_op_open, .snapshot = source_op_snapshot, .close = source_op_close},
+        .op = {.kind = "source",
+               .open = source_op_open,
+               .snapshot = source_op_snapshot,
+               .close = source_op_close},
         .poll = source_op_poll,
         .drain_event_time = source_op_drain,
     };

@@ -1,11 +1,14 @@
-/* watermark.c - event time from an expression over the rows (WATERMARK FOR), in the source's chain. See operators.h.
+/* watermark.c - event time from an expression over the rows (WATERMARK FOR), in the source's chain.
+ * See operators.h.
  *
- * The watermark is the largest value of the expression so far. With interval 0 it holds row by row: whether a row is late must not
- * depend on where batches end, so a batch is cut before a row whose time the watermark of the rows before it has reached; rows
- * that are in time need no cut, because no window they belong to has ended. With an interval it goes out when that much time has
- * passed, or when event time has moved by more than it (so that a busy task does not hold it back).
+ * The watermark is the largest value of the expression so far. With interval 0 it holds row by row:
+ * whether a row is late must not depend on where batches end, so a batch is cut before a row whose
+ * time the watermark of the rows before it has reached; rows that are in time need no cut, because
+ * no window they belong to has ended. With an interval it goes out when that much time has passed,
+ * or when event time has moved by more than it (so that a busy task does not hold it back).
  *
- * After: WatermarkAssignerOperator (flink-table-runtime), which ignores watermarks from above except the last. */
+ * After: WatermarkAssignerOperator (flink-table-runtime), which ignores watermarks from above
+ * except the last. */
 #include "job/datetime.h"
 #include "job/operator/operators.h"
 
@@ -25,7 +28,8 @@ struct watermark_op {
 
 /* ---- emitting -------------------------------------------------------------------------------- */
 
-static enum rc emit_watermark(struct watermark_op *w, int64_t ms, struct output *out, struct err *err)
+static enum rc emit_watermark(struct watermark_op *w, int64_t ms, struct output *out,
+                              struct err *err)
 {
     w->emitted_ms = ms;
     w->last_emit_ns = clock_mono_ns(w->ctx->env->clock);
@@ -33,8 +37,8 @@ static enum rc emit_watermark(struct watermark_op *w, int64_t ms, struct output 
     return out->watermark(out, ms, err);
 }
 
-static enum rc emit_rows(struct watermark_op *w, struct batch *in, uint32_t from, uint32_t to, struct output *out,
-                         struct err *err)
+static enum rc emit_rows(struct watermark_op *w, struct batch *in, uint32_t from, uint32_t to,
+                         struct output *out, struct err *err)
 {
     if (from == to)
         return RC_OK;
@@ -50,11 +54,14 @@ static enum rc emit_rows(struct watermark_op *w, struct batch *in, uint32_t from
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static enum rc row_time(const struct watermark_op *w, const struct column *time, uint32_t row, int64_t *ms, struct err *err)
+static enum rc row_time(const struct watermark_op *w, const struct column *time, uint32_t row,
+                        int64_t *ms, struct err *err)
 {
     if (!column_present(time, row))
-        return err_set(err, RC_INVALID, "event time column %s is null in a row; give it a value or filter such rows before",
-                       w->spec->input->fields[w->spec->time_column].name);
+        return err_set(
+            err, RC_INVALID,
+            "event time column %s is null in a row; give it a value or filter such rows before",
+            w->spec->input->fields[w->spec->time_column].name);
     *ms = timestamp_to_ms(((const int64_t *)time->values)[row], time->type.precision);
     return RC_OK;
 }
@@ -71,8 +78,8 @@ static void advance(struct watermark_op *w, const struct column *mark, uint32_t 
 }
 
 /* Cut before each row that the watermark has reached and that has not heard of it. */
-static enum rc process_by_row(struct watermark_op *w, struct batch *in, const struct column *mark, struct output *out,
-                              struct err *err)
+static enum rc process_by_row(struct watermark_op *w, struct batch *in, const struct column *mark,
+                              struct output *out, struct err *err)
 {
     const struct column *time = &in->columns[w->spec->time_column];
     uint32_t from = 0;
@@ -96,11 +103,12 @@ static bool far_behind(const struct watermark_op *w)
 {
     int64_t gap;
 
-    return __builtin_sub_overflow(w->current_ms, w->emitted_ms, &gap) || gap > w->spec->emit_interval_ms;
+    return __builtin_sub_overflow(w->current_ms, w->emitted_ms, &gap) ||
+           gap > w->spec->emit_interval_ms;
 }
 
-static enum rc process_whole(struct watermark_op *w, struct batch *in, const struct column *mark, struct output *out,
-                             struct err *err)
+static enum rc process_whole(struct watermark_op *w, struct batch *in, const struct column *mark,
+                             struct output *out, struct err *err)
 {
     const struct column *time = &in->columns[w->spec->time_column];
     int64_t ms = 0;
@@ -110,10 +118,13 @@ static enum rc process_whole(struct watermark_op *w, struct batch *in, const str
         advance(w, mark, i);
     }
     RETURN_IF_ERR(emit_rows(w, in, 0, in->rows, out, err));
-    return w->current_ms > w->emitted_ms && far_behind(w) ? emit_watermark(w, w->current_ms, out, err) : RC_OK;
+    return w->current_ms > w->emitted_ms && far_behind(w)
+               ? emit_watermark(w, w->current_ms, out, err)
+               : RC_OK;
 }
 
-static enum rc watermark_process(struct operator *op, struct batch *in, struct output *out, struct err *err)
+static enum rc watermark_process(struct operator* op, struct batch *in, struct output *out,
+                                 struct err *err)
 {
     struct watermark_op *w = (struct watermark_op *)op;
     struct column mark;
@@ -130,12 +141,14 @@ static enum rc watermark_process(struct operator *op, struct batch *in, struct o
     }
     expr_eval_reset(w->eval);
     RETURN_IF_ERR(expr_evaluate(w->eval, w->spec->watermark, in, NULL, in->rows, &mark, err));
-    return w->spec->emit_interval_ms == 0 ? process_by_row(w, in, &mark, out, err) : process_whole(w, in, &mark, out, err);
+    return w->spec->emit_interval_ms == 0 ? process_by_row(w, in, &mark, out, err)
+                                          : process_whole(w, in, &mark, out, err);
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-static enum rc watermark_watermark(struct operator *op, int64_t watermark_ms, struct output *out, struct err *err)
+static enum rc watermark_watermark(struct operator* op, int64_t watermark_ms, struct output *out,
+                                   struct err *err)
 {
     struct watermark_op *w = (struct watermark_op *)op;
 
@@ -145,11 +158,12 @@ static enum rc watermark_watermark(struct operator *op, int64_t watermark_ms, st
     return emit_watermark(w, WATERMARK_MAX, out, err);
 }
 
-static enum rc watermark_tick(struct operator *op, int64_t now_mono_ns, int64_t *next_mono_ns, struct output *out,
-                              struct err *err)
+static enum rc watermark_tick(struct operator* op, int64_t now_mono_ns, int64_t *next_mono_ns,
+                              struct output *out, struct err *err)
 {
     struct watermark_op *w = (struct watermark_op *)op;
-    int64_t interval_ns = w->spec->emit_interval_ms * NS_PER_MS, idle_ns = w->spec->idle_timeout_ms * NS_PER_MS;
+    int64_t interval_ns = w->spec->emit_interval_ms * NS_PER_MS,
+            idle_ns = w->spec->idle_timeout_ms * NS_PER_MS;
 
     *next_mono_ns = INT64_MAX;
     if (w->current_ms > w->emitted_ms) {
@@ -173,7 +187,8 @@ static enum rc watermark_tick(struct operator *op, int64_t now_mono_ns, int64_t 
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static enum rc watermark_open(struct operator *op, const struct operator_context *ctx, struct err *err)
+static enum rc watermark_open(struct operator* op, const struct operator_context *ctx,
+                              struct err *err)
 {
     struct watermark_op *w = (struct watermark_op *)op;
 
@@ -183,7 +198,7 @@ static enum rc watermark_open(struct operator *op, const struct operator_context
     return w->eval == NULL ? err->rc : RC_OK;
 }
 
-static void watermark_close(struct operator *op, bool clean)
+static void watermark_close(struct operator* op, bool clean)
 {
     struct watermark_op *w = (struct watermark_op *)op;
 
@@ -194,7 +209,7 @@ static void watermark_close(struct operator *op, bool clean)
     mem_free(w);
 }
 
-struct operator *watermark_new(const struct watermark_spec *spec)
+struct operator* watermark_new(const struct watermark_spec *spec)
 {
     static const struct operator_ops ops = {
         .kind = "watermark",

@@ -1,12 +1,15 @@
 /* datagen_source.c - rows from nothing: sequences and random values; see source.h.
  *
- * Row number n (from 0) has start + n in its sequence columns, and a pure function of (seed, n, column) in its random ones, so what
- * was emitted is known from which numbers were. A subtask emits the numbers of its splits: next, next + step, next + 2 step ...
- * below the row count, which is the least of number-of-rows and the lengths of the sequences. The position is 16 bytes a split:
- * be64 next, be64 step. A restore at a higher parallelism halves splits ((next, 2 step) and (next + step, 2 step)), at a lower one
- * gives a subtask several. Dates and times are relative to the clock, as in Flink, and so no function of n.
+ * Row number n (from 0) has start + n in its sequence columns, and a pure function of (seed, n,
+ * column) in its random ones, so what was emitted is known from which numbers were. A subtask emits
+ * the numbers of its splits: next, next + step, next + 2 step ... below the row count, which is the
+ * least of number-of-rows and the lengths of the sequences. The position is 16 bytes a split: be64
+ * next, be64 step. A restore at a higher parallelism halves splits ((next, 2 step) and (next +
+ * step, 2 step)), at a lower one gives a subtask several. Dates and times are relative to the
+ * clock, as in Flink, and so no function of n.
  *
- * After: DataGenTableSource (flink-connector-datagen), whose sequence source keeps every number in memory. */
+ * After: DataGenTableSource (flink-connector-datagen), whose sequence source keeps every number in
+ * memory. */
 #include "job/datetime.h"
 #include "job/decimal.h"
 #include "job/number.h"
@@ -30,7 +33,7 @@ struct column_plan {
     uint64_t key;        /* the column's share of the seed */
     uint64_t null_below; /* null when a hash is below this */
     int64_t min;
-    uint64_t range;      /* max - min + 1; 0: all 64 bits */
+    uint64_t range; /* max - min + 1; 0: all 64 bits */
     double real_min, real_width;
     int128 decimal_min, decimal_range;
     int128 sequence_unit; /* DECIMAL sequences: 10^scale */
@@ -87,10 +90,13 @@ static enum rc plan_decimal(struct column_plan *p, const char *name, struct err 
     int128 limit = decimal_pow10(p->type.precision) - 1, max = limit;
 
     p->decimal_min = -limit;
-    if ((p->field->has_min && !decimal_from_double(p->field->min_real, p->type.precision, p->type.scale, &p->decimal_min)) ||
-        (p->field->has_max && !decimal_from_double(p->field->max_real, p->type.precision, p->type.scale, &max)) ||
+    if ((p->field->has_min && !decimal_from_double(p->field->min_real, p->type.precision,
+                                                   p->type.scale, &p->decimal_min)) ||
+        (p->field->has_max &&
+         !decimal_from_double(p->field->max_real, p->type.precision, p->type.scale, &max)) ||
         max < p->decimal_min)
-        return err_set(err, RC_INVALID, "datagen: field %s: min and max must fit DECIMAL(%u, %u), min first", name,
+        return err_set(err, RC_INVALID,
+                       "datagen: field %s: min and max must fit DECIMAL(%u, %u), min first", name,
                        p->type.precision, p->type.scale);
     p->decimal_range = max - p->decimal_min + 1;
     return RC_OK;
@@ -101,10 +107,13 @@ static enum rc plan_real(struct column_plan *p, const char *name, struct err *er
     bool is_float = p->type.kind == TYPE_FLOAT;
     double max = p->field->has_max ? p->field->max_real : is_float ? (double)FLT_MAX : DBL_MAX;
 
-    p->real_min = p->field->has_min ? p->field->min_real : is_float ? (double)FLT_TRUE_MIN : DBL_TRUE_MIN;
+    p->real_min = p->field->has_min ? p->field->min_real
+                  : is_float        ? (double)FLT_TRUE_MIN
+                                    : DBL_TRUE_MIN;
     p->real_width = max - p->real_min;
     if (!(p->real_min <= max) || p->real_width > DBL_MAX)
-        return err_set(err, RC_INVALID, "datagen: field %s: min %g and max %g are no range", name, p->real_min, max);
+        return err_set(err, RC_INVALID, "datagen: field %s: min %g and max %g are no range", name,
+                       p->real_min, max);
     return RC_OK;
 }
 
@@ -113,45 +122,54 @@ static enum rc plan_random(struct column_plan *p, const char *name, struct err *
     int64_t least, largest;
 
     if (!(p->field->null_rate >= 0 && p->field->null_rate <= 1))
-        return err_set(err, RC_INVALID, "datagen: field %s: null rate %g is not in 0..1", name, p->field->null_rate);
-    p->null_below = p->field->null_rate >= 1 ? UINT64_MAX : (uint64_t)(p->field->null_rate * 0x1p64);
+        return err_set(err, RC_INVALID, "datagen: field %s: null rate %g is not in 0..1", name,
+                       p->field->null_rate);
+    p->null_below =
+        p->field->null_rate >= 1 ? UINT64_MAX : (uint64_t)(p->field->null_rate * 0x1p64);
     p->length = p->field->length;
     if (p->length == 0 && (p->type.kind == TYPE_CHAR || p->type.kind == TYPE_BINARY))
         p->length = (uint32_t)p->type.length;
     else if (p->length == 0)
-        p->length = p->type.length < (int32_t)TEXT_LENGTH_DEFAULT ? (uint32_t)p->type.length : TEXT_LENGTH_DEFAULT;
+        p->length = p->type.length < (int32_t)TEXT_LENGTH_DEFAULT ? (uint32_t)p->type.length
+                                                                  : TEXT_LENGTH_DEFAULT;
     if (type_is_varlen(p->type.kind) && p->length > VALUE_BYTES_MAX)
-        return err_set(err, RC_LIMIT, "datagen: field %s: length %u is over %u", name, p->length, VALUE_BYTES_MAX);
+        return err_set(err, RC_LIMIT, "datagen: field %s: length %u is over %u", name, p->length,
+                       VALUE_BYTES_MAX);
     if (p->type.kind == TYPE_DECIMAL)
         return plan_decimal(p, name, err);
     if (p->type.kind == TYPE_FLOAT || p->type.kind == TYPE_DOUBLE)
         return plan_real(p, name, err);
     if (!integer_limits(p->type.kind, &least, &largest))
         return RC_OK;
-    if ((p->field->has_min && p->field->min < least) || (p->field->has_max && p->field->max > largest) ||
+    if ((p->field->has_min && p->field->min < least) ||
+        (p->field->has_max && p->field->max > largest) ||
         (p->field->has_min ? p->field->min : least) > (p->field->has_max ? p->field->max : largest))
-        return err_set(err, RC_INVALID, "datagen: field %s: min and max must lie in %lld..%lld, min first", name,
+        return err_set(err, RC_INVALID,
+                       "datagen: field %s: min and max must lie in %lld..%lld, min first", name,
                        (long long)least, (long long)largest);
     plan_integers(p, least, largest);
     return RC_OK;
 }
 
-static enum rc plan_sequence(struct column_plan *p, const char *name, uint64_t *row_count, struct err *err)
+static enum rc plan_sequence(struct column_plan *p, const char *name, uint64_t *row_count,
+                             struct err *err)
 {
     int64_t least = INT64_MIN, largest = INT64_MAX;
     const struct datagen_field *f = p->field;
     uint64_t length;
 
     if (f->start > f->end)
-        return err_set(err, RC_INVALID, "datagen: field %s: start %lld is after end %lld", name, (long long)f->start,
-                       (long long)f->end);
+        return err_set(err, RC_INVALID, "datagen: field %s: start %lld is after end %lld", name,
+                       (long long)f->start, (long long)f->end);
     switch (p->type.kind) {
     case TYPE_DECIMAL:
         p->sequence_unit = decimal_pow10(p->type.scale);
         if (!decimal_fits(f->start, (uint32_t)(p->type.precision - p->type.scale)) ||
             !decimal_fits(f->end, (uint32_t)(p->type.precision - p->type.scale)))
-            return err_set(err, RC_INVALID, "datagen: field %s: the sequence %lld..%lld does not fit DECIMAL(%u, %u)", name,
-                           (long long)f->start, (long long)f->end, p->type.precision, p->type.scale);
+            return err_set(
+                err, RC_INVALID,
+                "datagen: field %s: the sequence %lld..%lld does not fit DECIMAL(%u, %u)", name,
+                (long long)f->start, (long long)f->end, p->type.precision, p->type.scale);
         break;
     case TYPE_CHAR:
     case TYPE_VARCHAR:
@@ -160,10 +178,12 @@ static enum rc plan_sequence(struct column_plan *p, const char *name, uint64_t *
         break;
     default:
         if (!integer_limits(p->type.kind, &least, &largest) || !type_is_integer(p->type.kind))
-            return err_set(err, RC_UNSUPPORTED, "datagen: field %s: a sequence can be a number or a text only", name);
+            return err_set(err, RC_UNSUPPORTED,
+                           "datagen: field %s: a sequence can be a number or a text only", name);
         if (f->start < least || f->end > largest)
-            return err_set(err, RC_INVALID, "datagen: field %s: the sequence %lld..%lld leaves %lld..%lld", name,
-                           (long long)f->start, (long long)f->end, (long long)least, (long long)largest);
+            return err_set(
+                err, RC_INVALID, "datagen: field %s: the sequence %lld..%lld leaves %lld..%lld",
+                name, (long long)f->start, (long long)f->end, (long long)least, (long long)largest);
         break;
     }
     length = (uint64_t)f->end - (uint64_t)f->start;
@@ -217,7 +237,8 @@ static void halve_one(struct split *all, size_t *count)
     ++*count;
 }
 
-static enum rc restore_splits(struct datagen_source *s, const struct source_context *ctx, struct err *err)
+static enum rc restore_splits(struct datagen_source *s, const struct source_context *ctx,
+                              struct err *err)
 {
     size_t count = ctx->restored_count, room = count > ctx->parallelism ? count : ctx->parallelism;
     struct split *all = mem_calloc(room, sizeof *all);
@@ -229,8 +250,10 @@ static enum rc restore_splits(struct datagen_source *s, const struct source_cont
         if (item.len == POSITION_LEN)
             all[i] = (struct split){get_be64(item.data), get_be64(item.data + 8)};
         if (all[i].step == 0 || all[i].step > STEP_MAX || all[i].next > UINT64_MAX - 2 * STEP_MAX) {
-            rc = err_set(err, RC_CORRUPT, "datagen position %zu of table %s: %zu bytes, next %llu, step %llu", i, ctx->table_name,
-                         item.len, (unsigned long long)all[i].next, (unsigned long long)all[i].step);
+            rc = err_set(err, RC_CORRUPT,
+                         "datagen position %zu of table %s: %zu bytes, next %llu, step %llu", i,
+                         ctx->table_name, item.len, (unsigned long long)all[i].next,
+                         (unsigned long long)all[i].step);
             goto out;
         }
     }
@@ -273,8 +296,9 @@ static inline uint64_t scale_to(uint64_t hash, uint64_t range)
     return range == 0 ? hash : (uint64_t)(((unsigned __int128)hash * range) >> 64);
 }
 
-static void append_random_text(struct datagen_source *s, uint32_t column, const struct column_plan *p, uint64_t row,
-                               bool hex, struct batch_builder *out)
+static void append_random_text(struct datagen_source *s, uint32_t column,
+                               const struct column_plan *p, uint64_t row, bool hex,
+                               struct batch_builder *out)
 {
     static const char digits[] = "0123456789abcdef";
     uint64_t bits = 0;
@@ -290,10 +314,11 @@ static void append_random_text(struct datagen_source *s, uint32_t column, const 
     batch_append_bytes(out, column, bytes_of(s->text.data, p->length));
 }
 
-static enum rc append_clock(struct datagen_source *s, uint32_t column, const struct column_plan *p, uint64_t hash,
-                            struct batch_builder *out, struct err *err)
+static enum rc append_clock(struct datagen_source *s, uint32_t column, const struct column_plan *p,
+                            uint64_t hash, struct batch_builder *out, struct err *err)
 {
-    uint64_t past = p->field->max_past_ms > 0 ? scale_to(hash, (uint64_t)p->field->max_past_ms + 1) : 0;
+    uint64_t past =
+        p->field->max_past_ms > 0 ? scale_to(hash, (uint64_t)p->field->max_past_ms + 1) : 0;
     int64_t ms = s->wall_ms - (int64_t)past, v;
 
     if (p->type.kind == TYPE_DATE)
@@ -306,8 +331,8 @@ static enum rc append_clock(struct datagen_source *s, uint32_t column, const str
     return RC_OK;
 }
 
-static enum rc append_random(struct datagen_source *s, uint32_t column, uint64_t row, struct batch_builder *out,
-                             struct err *err)
+static enum rc append_random(struct datagen_source *s, uint32_t column, uint64_t row,
+                             struct batch_builder *out, struct err *err)
 {
     const struct column_plan *p = &s->plans[column];
     uint64_t hash = hash_of(p, row, 0);
@@ -333,12 +358,14 @@ static enum rc append_random(struct datagen_source *s, uint32_t column, uint64_t
         break;
     case TYPE_FLOAT:
     case TYPE_DOUBLE:
-        batch_append_double(out, column, p->real_min + p->real_width * ((double)(hash >> 11) * 0x1p-53));
+        batch_append_double(out, column,
+                            p->real_min + p->real_width * ((double)(hash >> 11) * 0x1p-53));
         break;
     case TYPE_DECIMAL: {
         unsigned __int128 wide = (unsigned __int128)hash << 64 | hash_of(p, row, 2);
 
-        batch_append_decimal(out, column, p->decimal_min + (int128)(wide % (unsigned __int128)p->decimal_range));
+        batch_append_decimal(out, column,
+                             p->decimal_min + (int128)(wide % (unsigned __int128)p->decimal_range));
         break;
     }
     case TYPE_CHAR:
@@ -358,7 +385,8 @@ static enum rc append_random(struct datagen_source *s, uint32_t column, uint64_t
     return RC_OK;
 }
 
-static void append_sequence(struct datagen_source *s, uint32_t column, uint64_t row, struct batch_builder *out)
+static void append_sequence(struct datagen_source *s, uint32_t column, uint64_t row,
+                            struct batch_builder *out)
 {
     const struct column_plan *p = &s->plans[column];
     int64_t v = (int64_t)((uint64_t)p->field->start + row);
@@ -390,14 +418,15 @@ static struct split *lowest_split(struct datagen_source *s)
     struct split *lowest = NULL;
 
     for (size_t i = 0; i < s->split_count; i++) {
-        if (s->splits[i].next < s->row_count && (lowest == NULL || s->splits[i].next < lowest->next))
+        if (s->splits[i].next < s->row_count &&
+            (lowest == NULL || s->splits[i].next < lowest->next))
             lowest = &s->splits[i];
     }
     return lowest;
 }
 
-static enum rc datagen_poll(struct source *base, struct batch_builder *out, uint32_t max_rows, enum source_result *result,
-                            int64_t *retry_ns, struct err *err)
+static enum rc datagen_poll(struct source *base, struct batch_builder *out, uint32_t max_rows,
+                            enum source_result *result, int64_t *retry_ns, struct err *err)
 {
     struct datagen_source *s = (struct datagen_source *)base;
     uint32_t columns = s->config.schema->field_count;
@@ -421,8 +450,8 @@ static enum rc datagen_poll(struct source *base, struct batch_builder *out, uint
     return RC_OK;
 }
 
-static enum rc datagen_position(struct source *base, struct arena *arena, struct bytes **items, size_t *count,
-                                struct err *err)
+static enum rc datagen_position(struct source *base, struct arena *arena, struct bytes **items,
+                                size_t *count, struct err *err)
 {
     struct datagen_source *s = (struct datagen_source *)base;
 
@@ -461,7 +490,8 @@ static bool datagen_bounded(const struct source *base)
 
 struct source *datagen_source_new(const struct datagen_config *config)
 {
-    static const struct source_ops ops = {datagen_open, datagen_poll, datagen_position, datagen_close, datagen_bounded};
+    static const struct source_ops ops = {datagen_open, datagen_poll, datagen_position,
+                                          datagen_close, datagen_bounded};
     struct datagen_source *s = mem_calloc(1, sizeof *s);
 
     s->base.ops = &ops;

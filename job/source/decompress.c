@@ -48,12 +48,17 @@ enum rc compression_of(const char *name, struct bytes head, enum compression *ou
     else if (begins(head, "BZh", 3) && head.len > 3 && head.data[3] >= '1' && head.data[3] <= '9' &&
              (ends_with(name, ".bz2") || ends_with(name, ".bzip2")))
         return err_set(err, RC_UNSUPPORTED, "%s: bzip2 is not supported; gzip and zstd are", name);
-    else if (begins(head, "\xfd" "7zXZ\0", 6))
+    else if (begins(head,
+                    "\xfd"
+                    "7zXZ\0",
+                    6))
         return err_set(err, RC_UNSUPPORTED, "%s: xz is not supported; gzip and zstd are", name);
     if (*out != COMPRESSION_GZIP && (ends_with(name, ".gz") || ends_with(name, ".gzip")))
-        return err_set(err, RC_CORRUPT, "%s: is named like a gzip file but does not begin like one", name);
+        return err_set(err, RC_CORRUPT, "%s: is named like a gzip file but does not begin like one",
+                       name);
     if (*out != COMPRESSION_ZSTD && (ends_with(name, ".zst") || ends_with(name, ".zstd")))
-        return err_set(err, RC_CORRUPT, "%s: is named like a zstd file but does not begin like one", name);
+        return err_set(err, RC_CORRUPT, "%s: is named like a zstd file but does not begin like one",
+                       name);
     return RC_OK;
 }
 
@@ -61,8 +66,8 @@ enum rc compression_of(const char *name, struct bytes head, enum compression *ou
 
 #define GZIP_WINDOW_BITS (15 + 16) /* largest window; the gzip header is required */
 
-static enum rc gzip_run(struct decompressor *d, struct bytes in, size_t *used, uint8_t *out, size_t cap,
-                        size_t *made, struct err *err)
+static enum rc gzip_run(struct decompressor *d, struct bytes in, size_t *used, uint8_t *out,
+                        size_t cap, size_t *made, struct err *err)
 {
     uInt in_len = in.len < UINT32_MAX ? (uInt)in.len : UINT32_MAX;
     uInt out_len = cap < UINT32_MAX ? (uInt)cap : UINT32_MAX;
@@ -83,15 +88,16 @@ static enum rc gzip_run(struct decompressor *d, struct bytes in, size_t *used, u
         d->between = true;
     else if (code != Z_OK && code != Z_BUF_ERROR)
         return err_set(err, RC_CORRUPT, "gzip: %s",
-                       code == Z_NEED_DICT ? "needs a dictionary"
-                       : d->gzip.msg != NULL ? d->gzip.msg : zError(code));
+                       code == Z_NEED_DICT   ? "needs a dictionary"
+                       : d->gzip.msg != NULL ? d->gzip.msg
+                                             : zError(code));
     return RC_OK;
 }
 
 /* ---- zstd ------------------------------------------------------------------------------------ */
 
-static enum rc zstd_run(struct decompressor *d, struct bytes in, size_t *used, uint8_t *out, size_t cap,
-                        size_t *made, struct err *err)
+static enum rc zstd_run(struct decompressor *d, struct bytes in, size_t *used, uint8_t *out,
+                        size_t cap, size_t *made, struct err *err)
 {
     ZSTD_inBuffer from = {in.data, in.len, 0};
     ZSTD_outBuffer to = {out, cap, 0};
@@ -119,7 +125,8 @@ struct decompressor *decompressor_new(enum compression kind)
     } else {
         d->zstd = ZSTD_createDStream();
         ASSERT(d->zstd != NULL);
-        ASSERT(!ZSTD_isError(ZSTD_DCtx_setParameter(d->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG_MAX)));
+        ASSERT(!ZSTD_isError(
+            ZSTD_DCtx_setParameter(d->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG_MAX)));
     }
     return d;
 }

@@ -2,7 +2,8 @@
  *
  * Items: kind byte, then
  *   1  folder: u8 layout version (1), varint length and bytes of the root's path
- *   2  file:   u8 flags (1: done), varint offset, varint line, varint head length, le64 head hash, varint length and path */
+ *   2  file:   u8 flags (1: done), varint offset, varint line, varint head length, le64 head hash,
+ * varint length and path */
 #include "job/source/file_position.h"
 
 #include "base/hash.h"
@@ -24,8 +25,8 @@ static void append_blob(struct buf *out, const char *text)
     buf_append_str(out, text);
 }
 
-void file_positions_encode(const char *root, const struct file_entries *entries, struct arena *arena,
-                           struct bytes **items, size_t *count)
+void file_positions_encode(const char *root, const struct file_entries *entries,
+                           struct arena *arena, struct bytes **items, size_t *count)
 {
     struct buf item = {0};
     size_t n = 1;
@@ -57,7 +58,8 @@ void file_positions_encode(const char *root, const struct file_entries *entries,
     buf_release(&item);
 }
 
-static enum rc take_text(struct reader *r, struct arena *arena, const char *field, const char **out, struct err *err)
+static enum rc take_text(struct reader *r, struct arena *arena, const char *field, const char **out,
+                         struct err *err)
 {
     struct bytes text;
 
@@ -68,7 +70,8 @@ static enum rc take_text(struct reader *r, struct arena *arena, const char *fiel
     return RC_OK;
 }
 
-static enum rc decode_file(struct reader *r, struct arena *arena, struct file_entry *e, struct err *err)
+static enum rc decode_file(struct reader *r, struct arena *arena, struct file_entry *e,
+                           struct err *err)
 {
     uint64_t head_len;
     uint8_t flags;
@@ -87,8 +90,8 @@ static enum rc decode_file(struct reader *r, struct arena *arena, struct file_en
     return RC_OK;
 }
 
-static enum rc decode_item(struct bytes item, struct arena *arena, struct file_entries *out, const char **root,
-                           struct err *err)
+static enum rc decode_item(struct bytes item, struct arena *arena, struct file_entries *out,
+                           const char **root, struct err *err)
 {
     struct reader r;
     uint8_t kind, version;
@@ -98,7 +101,8 @@ static enum rc decode_item(struct bytes item, struct arena *arena, struct file_e
     if (kind == ITEM_FOLDER) {
         RETURN_IF_ERR(reader_u8(&r, &version, "version", err));
         if (version != LAYOUT_VERSION)
-            return err_set(err, RC_VERSION, "file position: layout version %u, this program reads %u", version,
+            return err_set(err, RC_VERSION,
+                           "file position: layout version %u, this program reads %u", version,
                            LAYOUT_VERSION);
         RETURN_IF_ERR(take_text(&r, arena, "folder", root, err));
     } else if (kind == ITEM_FILE) {
@@ -115,8 +119,9 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct file_entry *)a)->path, ((const struct file_entry *)b)->path);
 }
 
-enum rc file_positions_decode(const struct bytes *items, size_t count, uint32_t subtask_index, uint32_t parallelism,
-                              struct arena *arena, struct file_entries *out, const char **root, struct err *err)
+enum rc file_positions_decode(const struct bytes *items, size_t count, uint32_t subtask_index,
+                              uint32_t parallelism, struct arena *arena, struct file_entries *out,
+                              const char **root, struct err *err)
 {
     size_t dealt = 0;
 
@@ -131,7 +136,8 @@ enum rc file_positions_decode(const struct bytes *items, size_t count, uint32_t 
 
         if (i > 0 && strcmp(e->path, out->items[i - 1].path) == 0)
             return err_set(err, RC_CORRUPT, "file position: two subtasks have read '%s'", e->path);
-        e->mine = (e->done ? file_owner(e->path, parallelism) : (uint32_t)(dealt++ % parallelism)) == subtask_index;
+        e->mine = (e->done ? file_owner(e->path, parallelism)
+                           : (uint32_t)(dealt++ % parallelism)) == subtask_index;
     }
     return RC_OK;
 }

@@ -1,8 +1,9 @@
 /* file_source.c - rows from a file or the files of a folder; see source.h.
  *
- * One file is open at a time; a buffer holds decompressed bytes that the decoder has not taken. The position of a file counts the
- * bytes of whole rows handed out, so a restore repeats nothing and loses nothing. A file counts as read at its first end; what
- * is appended to it later is not seen (as in Flink).
+ * One file is open at a time; a buffer holds decompressed bytes that the decoder has not taken. The
+ * position of a file counts the bytes of whole rows handed out, so a restore repeats nothing and
+ * loses nothing. A file counts as read at its first end; what is appended to it later is not seen
+ * (as in Flink).
  *
  *     no file open --next of my share--> reading --its end--> done, no file open
  *     nothing left: bounded: the end; watched: list again every monitor interval
@@ -26,9 +27,9 @@ struct file_source {
     struct file_source_config config;
     struct source_context ctx;
     const char *root;
-    struct arena *arena; /* paths */
+    struct arena *arena;         /* paths */
     struct file_entries entries; /* items on the heap */
-    size_t cursor;       /* every entry of mine before it is done */
+    size_t cursor;               /* every entry of mine before it is done */
     struct decoder *decoder;
     /* the open file */
     struct input_file *file;
@@ -59,7 +60,8 @@ static const char *full_path(struct file_source *s, const char *below)
     return buf_cstr(&s->path);
 }
 
-/* Adds the files that are not known yet; both lists are sorted. deal: by the rule of a first listing, else by hash. */
+/* Adds the files that are not known yet; both lists are sorted. deal: by the rule of a first
+ * listing, else by hash. */
 static void entries_merge(struct file_source *s, const char **paths, size_t count, bool deal)
 {
     size_t old = 0, fresh = 0, to;
@@ -82,14 +84,16 @@ static void entries_merge(struct file_source *s, const char **paths, size_t coun
     s->cursor = 0;
     /* From the back, so that old entries move only up. */
     for (size_t i = count; i-- > 0 && fresh > 0;) {
-        uint32_t owner = deal ? (uint32_t)(i % s->ctx.parallelism) : file_owner(paths[i], s->ctx.parallelism);
+        uint32_t owner =
+            deal ? (uint32_t)(i % s->ctx.parallelism) : file_owner(paths[i], s->ctx.parallelism);
 
         if (!is_new[i])
             continue;
         while (old > 0 && strcmp(s->entries.items[old - 1].path, paths[i]) > 0)
             s->entries.items[--to] = s->entries.items[--old];
-        s->entries.items[--to] = (struct file_entry){
-            .path = arena_strdup(s->arena, paths[i]), .line = 1, .mine = owner == s->ctx.subtask_index};
+        s->entries.items[--to] = (struct file_entry){.path = arena_strdup(s->arena, paths[i]),
+                                                     .line = 1,
+                                                     .mine = owner == s->ctx.subtask_index};
         fresh--;
     }
     mem_free(is_new);
@@ -156,8 +160,9 @@ static enum rc check_restored(struct file_source *s, const char *old_root, struc
             rc = input_file_check(file, e->head, e->offset, err);
         input_file_close(file);
         if (rc != RC_OK)
-            return err_wrap(err, rc, "input of table %s, to go on at byte %llu of it (the folder was %s)", s->ctx.table_name,
-                            (unsigned long long)e->offset, old_root);
+            return err_wrap(err, rc,
+                            "input of table %s, to go on at byte %llu of it (the folder was %s)",
+                            s->ctx.table_name, (unsigned long long)e->offset, old_root);
     }
     return RC_OK;
 }
@@ -190,8 +195,9 @@ static enum rc open_restored(struct file_source *s, struct err *err)
     struct file_entries decoded;
     const char *old_root;
 
-    RETURN_IF_ERR(file_positions_decode(s->ctx.restored_items, s->ctx.restored_count, s->ctx.subtask_index, s->ctx.parallelism,
-                                        s->arena, &decoded, &old_root, err));
+    RETURN_IF_ERR(file_positions_decode(s->ctx.restored_items, s->ctx.restored_count,
+                                        s->ctx.subtask_index, s->ctx.parallelism, s->arena,
+                                        &decoded, &old_root, err));
     s->entries.items = mem_alloc(decoded.count * sizeof *decoded.items);
     s->entries.count = decoded.count;
     if (decoded.count > 0)
@@ -200,7 +206,8 @@ static enum rc open_restored(struct file_source *s, struct err *err)
     return check_restored(s, old_root, err);
 }
 
-static enum rc file_source_open(struct source *base, const struct source_context *ctx, struct err *err)
+static enum rc file_source_open(struct source *base, const struct source_context *ctx,
+                                struct err *err)
 {
     struct file_source *s = (struct file_source *)base;
 
@@ -262,7 +269,8 @@ static enum rc read_more(struct file_source *s, struct err *err)
     uint64_t raw;
 
     if (left > ROW_BYTES_MAX)
-        return err_set(err, RC_LIMIT, "%s: line %llu: row longer than %zu bytes (a quote that is never closed?)",
+        return err_set(err, RC_LIMIT,
+                       "%s: line %llu: row longer than %zu bytes (a quote that is never closed?)",
                        s->decoder->file, (unsigned long long)s->entry->line, ROW_BYTES_MAX);
     if (left > 0 && s->from > 0)
         memmove(s->data.data, s->data.data + s->from, left);
@@ -275,7 +283,8 @@ static enum rc read_more(struct file_source *s, struct err *err)
     return RC_OK;
 }
 
-/* At the start of a file: a byte order mark there is no data. False: more bytes are needed to tell. */
+/* At the start of a file: a byte order mark there is no data. False: more bytes are needed to tell.
+ */
 static bool skip_mark(struct file_source *s)
 {
     size_t n = s->data.len < sizeof byte_order_mark ? s->data.len : sizeof byte_order_mark;
@@ -288,10 +297,12 @@ static bool skip_mark(struct file_source *s)
     return true;
 }
 
-static enum rc decode_some(struct file_source *s, struct batch_builder *out, size_t *used, struct err *err)
+static enum rc decode_some(struct file_source *s, struct batch_builder *out, size_t *used,
+                           struct err *err)
 {
-    enum rc rc = s->decoder->ops->decode(s->decoder, bytes_of(s->data.data + s->from, s->data.len - s->from), s->at_end, out,
-                                         used, err);
+    enum rc rc =
+        s->decoder->ops->decode(s->decoder, bytes_of(s->data.data + s->from, s->data.len - s->from),
+                                s->at_end, out, used, err);
 
     atomic_fetch_add_explicit(s->ctx.bad_rows, s->decoder->bad_rows, memory_order_relaxed);
     atomic_fetch_add_explicit(s->ctx.null_fields, s->decoder->null_fields, memory_order_relaxed);
@@ -305,11 +316,12 @@ static enum rc decode_some(struct file_source *s, struct batch_builder *out, siz
 }
 
 /* Rows of the open file until out has its rows, the file ends, or enough bytes gave nothing. */
-static enum rc read_open_file(struct file_source *s, struct batch_builder *out, uint32_t max_rows, size_t *taken,
-                              struct err *err)
+static enum rc read_open_file(struct file_source *s, struct batch_builder *out, uint32_t max_rows,
+                              size_t *taken, struct err *err)
 {
     s->decoder->max_rows = max_rows;
-    while (batch_builder_rows(out) < max_rows && !batch_builder_full(out) && *taken < POLL_BYTES_MAX) {
+    while (batch_builder_rows(out) < max_rows && !batch_builder_full(out) &&
+           *taken < POLL_BYTES_MAX) {
         size_t used = 0;
 
         if (skip_mark(s) && s->from < s->data.len)
@@ -334,7 +346,8 @@ static enum rc file_source_poll(struct source *base, struct batch_builder *out, 
     struct file_source *s = (struct file_source *)base;
     size_t taken = 0;
 
-    while (batch_builder_rows(out) < max_rows && !batch_builder_full(out) && taken < POLL_BYTES_MAX) {
+    while (batch_builder_rows(out) < max_rows && !batch_builder_full(out) &&
+           taken < POLL_BYTES_MAX) {
         int64_t now;
 
         if (s->entry == NULL && next_entry(s) != NULL)
@@ -363,8 +376,8 @@ static enum rc file_source_poll(struct source *base, struct batch_builder *out, 
     return RC_OK;
 }
 
-static enum rc file_source_position(struct source *base, struct arena *arena, struct bytes **items, size_t *count,
-                                    struct err *err)
+static enum rc file_source_position(struct source *base, struct arena *arena, struct bytes **items,
+                                    size_t *count, struct err *err)
 {
     struct file_source *s = (struct file_source *)base;
 
@@ -395,8 +408,8 @@ static bool file_source_bounded(const struct source *base)
 
 struct source *file_source_new(const struct file_source_config *config)
 {
-    static const struct source_ops ops = {file_source_open, file_source_poll, file_source_position, file_source_close,
-                                          file_source_bounded};
+    static const struct source_ops ops = {file_source_open, file_source_poll, file_source_position,
+                                          file_source_close, file_source_bounded};
     struct file_source *s = mem_calloc(1, sizeof *s);
 
     s->base.ops = &ops;

@@ -14,7 +14,8 @@ struct walk {
     size_t name_count, name_cap;
 };
 
-static void push(struct arena *arena, const char ***list, size_t *count, size_t *cap, const char *item)
+static void push(struct arena *arena, const char ***list, size_t *count, size_t *cap,
+                 const char *item)
 {
     if (*count == *cap) {
         const char **wider = ARENA_ARRAY(arena, *cap * 2 + 64, const char *);
@@ -40,14 +41,16 @@ static enum rc on_name(void *ctx, const char *name, struct err *err)
 /* `below` is "" or ends without '/'. */
 static enum rc walk_folder(struct walk *w, const char *below, uint32_t depth, struct err *err)
 {
-    const char *folder = below[0] == '\0' ? w->root : arena_printf(w->arena, "%s/%s", w->root, below);
+    const char *folder =
+        below[0] == '\0' ? w->root : arena_printf(w->arena, "%s/%s", w->root, below);
     struct err gone = {0};
     const char **names;
     size_t count;
     enum rc rc;
 
     if (depth > FILE_WALK_DEPTH_MAX)
-        return err_set(err, RC_LIMIT, "%s: folders are nested more than %u deep", folder, FILE_WALK_DEPTH_MAX);
+        return err_set(err, RC_LIMIT, "%s: folders are nested more than %u deep", folder,
+                       FILE_WALK_DEPTH_MAX);
     w->names = NULL;
     w->name_count = w->name_cap = 0;
     rc = fs_list(w->fs, folder, on_name, w, &gone);
@@ -58,7 +61,8 @@ static enum rc walk_folder(struct walk *w, const char *below, uint32_t depth, st
     names = w->names;
     count = w->name_count;
     for (size_t i = 0; i < count; i++) {
-        const char *path = below[0] == '\0' ? names[i] : arena_printf(w->arena, "%s/%s", below, names[i]);
+        const char *path =
+            below[0] == '\0' ? names[i] : arena_printf(w->arena, "%s/%s", below, names[i]);
         const char *full = arena_printf(w->arena, "%s/%s", w->root, path);
         struct fs_stat st;
 
@@ -82,7 +86,8 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-enum rc file_walk(struct fs *fs, const char *root, struct arena *arena, const char ***paths, size_t *count, struct err *err)
+enum rc file_walk(struct fs *fs, const char *root, struct arena *arena, const char ***paths,
+                  size_t *count, struct err *err)
 {
     struct walk w = {.fs = fs, .root = root, .arena = arena};
     struct fs_stat st;

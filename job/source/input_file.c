@@ -5,8 +5,8 @@
 #include "base/hash.h"
 #include "job/source/decompress.h"
 
-#define RAW_BYTES (128u << 10)   /* compressed bytes read at a time */
-#define SKIP_BYTES (256u << 10)  /* decompressed bytes thrown away at a time on a seek */
+#define RAW_BYTES (128u << 10)  /* compressed bytes read at a time */
+#define SKIP_BYTES (256u << 10) /* decompressed bytes thrown away at a time on a seek */
 
 struct input_file {
     struct fs_file *file;
@@ -64,18 +64,21 @@ static enum rc check_length(const struct input_file *f, uint64_t offset, struct 
 
     RETURN_IF_ERR(fs_size(f->file, &size, err));
     if (size < offset)
-        return err_set(err, RC_CORRUPT, "%s: was read up to byte %llu, but has only %llu bytes now", f->file->path,
-                       (unsigned long long)offset, (unsigned long long)size);
+        return err_set(err, RC_CORRUPT, "%s: was read up to byte %llu, but has only %llu bytes now",
+                       f->file->path, (unsigned long long)offset, (unsigned long long)size);
     return RC_OK;
 }
 
-enum rc input_file_check(const struct input_file *f, struct file_head head, uint64_t offset, struct err *err)
+enum rc input_file_check(const struct input_file *f, struct file_head head, uint64_t offset,
+                         struct err *err)
 {
     if (f->decompressor == NULL)
         RETURN_IF_ERR(check_length(f, offset, err));
-    if (head.len == 0 || (head.len <= f->head_len && hash64(bytes_of(f->head, head.len)) == head.hash))
+    if (head.len == 0 ||
+        (head.len <= f->head_len && hash64(bytes_of(f->head, head.len)) == head.hash))
         return RC_OK;
-    return err_set(err, RC_CORRUPT, "%s: is not the file that was read before: its first %u bytes differ",
+    return err_set(err, RC_CORRUPT,
+                   "%s: is not the file that was read before: its first %u bytes differ",
                    f->file->path, head.len);
 }
 
@@ -96,19 +99,21 @@ enum rc input_file_seek(struct input_file *f, uint64_t offset, struct err *err)
         uint64_t left = offset - at;
         size_t got;
 
-        GOTO_IF_ERR(input_file_read(f, thrown, left < SKIP_BYTES ? (size_t)left : SKIP_BYTES, &got, &at_end, &raw, err));
+        GOTO_IF_ERR(input_file_read(f, thrown, left < SKIP_BYTES ? (size_t)left : SKIP_BYTES, &got,
+                                    &at_end, &raw, err));
         at += got;
     }
     if (at < offset)
-        rc = err_set(err, RC_CORRUPT, "%s: was read up to byte %llu of its content, which has only %llu bytes now",
+        rc = err_set(err, RC_CORRUPT,
+                     "%s: was read up to byte %llu of its content, which has only %llu bytes now",
                      f->file->path, (unsigned long long)offset, (unsigned long long)at);
 out:
     mem_free(thrown);
     return rc;
 }
 
-static enum rc read_compressed(struct input_file *f, uint8_t *out, size_t cap, size_t *got, uint64_t *raw,
-                               struct err *err)
+static enum rc read_compressed(struct input_file *f, uint8_t *out, size_t cap, size_t *got,
+                               uint64_t *raw, struct err *err)
 {
     while (*got == 0 && !f->done) {
         size_t used, len;
@@ -122,7 +127,8 @@ static enum rc read_compressed(struct input_file *f, uint8_t *out, size_t cap, s
             f->raw_end = len < RAW_BYTES;
             *raw += len;
         }
-        rc = decompressor_run(f->decompressor, bytes_of(f->raw + f->raw_from, f->raw_to - f->raw_from), f->raw_end,
+        rc = decompressor_run(f->decompressor,
+                              bytes_of(f->raw + f->raw_from, f->raw_to - f->raw_from), f->raw_end,
                               &used, out, cap, got, &f->done, err);
         if (rc != RC_OK)
             return err_wrap(err, rc, "%s", f->file->path);
@@ -131,8 +137,8 @@ static enum rc read_compressed(struct input_file *f, uint8_t *out, size_t cap, s
     return RC_OK;
 }
 
-enum rc input_file_read(struct input_file *f, uint8_t *out, size_t cap, size_t *got, bool *at_end, uint64_t *raw,
-                        struct err *err)
+enum rc input_file_read(struct input_file *f, uint8_t *out, size_t cap, size_t *got, bool *at_end,
+                        uint64_t *raw, struct err *err)
 {
     *got = 0;
     *raw = 0;

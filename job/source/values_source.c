@@ -1,4 +1,5 @@
-/* values_source.c - the rows of a VALUES clause, emitted once by subtask 0; see source.h. Position: be64 number of rows emitted. */
+/* values_source.c - the rows of a VALUES clause, emitted once by subtask 0; see source.h. Position:
+ * be64 number of rows emitted. */
 #include "job/source/source.h"
 
 #define POSITION_LEN 8u
@@ -19,15 +20,15 @@ static enum rc values_open(struct source *base, const struct source_context *ctx
         struct bytes item = ctx->restored_items[i];
 
         if (item.len != POSITION_LEN || get_be64(item.data) > s->config.rows->rows)
-            return err_set(err, RC_CORRUPT, "position of VALUES (%s): %zu bytes, %u rows now", ctx->table_name, item.len,
-                           s->config.rows->rows);
+            return err_set(err, RC_CORRUPT, "position of VALUES (%s): %zu bytes, %u rows now",
+                           ctx->table_name, item.len, s->config.rows->rows);
         s->next = (uint32_t)get_be64(item.data);
     }
     return RC_OK;
 }
 
-static enum rc values_poll(struct source *base, struct batch_builder *out, uint32_t max_rows, enum source_result *result,
-                           int64_t *retry_ns, struct err *err)
+static enum rc values_poll(struct source *base, struct batch_builder *out, uint32_t max_rows,
+                           enum source_result *result, int64_t *retry_ns, struct err *err)
 {
     struct values_source *s = (struct values_source *)base;
     uint32_t idx[256], n = 0;
@@ -43,8 +44,8 @@ static enum rc values_poll(struct source *base, struct batch_builder *out, uint3
     return RC_OK;
 }
 
-static enum rc values_position(struct source *base, struct arena *arena, struct bytes **items, size_t *count,
-                               struct err *err)
+static enum rc values_position(struct source *base, struct arena *arena, struct bytes **items,
+                               size_t *count, struct err *err)
 {
     struct values_source *s = (struct values_source *)base;
     uint8_t *item = arena_alloc(arena, POSITION_LEN);
@@ -70,7 +71,8 @@ static bool values_bounded(const struct source *base)
 
 struct source *values_source_new(const struct values_config *config)
 {
-    static const struct source_ops ops = {values_open, values_poll, values_position, values_close, values_bounded};
+    static const struct source_ops ops = {values_open, values_poll, values_position, values_close,
+                                          values_bounded};
     struct values_source *s = mem_calloc(1, sizeof *s);
 
     s->base.ops = &ops;

@@ -1,5 +1,6 @@
-/* CSV from outside, under every rule and in pieces: no crash, and the pieces change nothing. The first byte chooses rule and options, the
- * second the size of the pieces. What was decoded is encoded and decoded again: it must be the same. */
+/* CSV from outside, under every rule and in pieces: no crash, and the pieces change nothing. The
+ * first byte chooses rule and options, the second the size of the pieces. What was decoded is
+ * encoded and decoded again: it must be the same. */
 #include "job/format/format.h"
 
 static const struct schema_field fields[] = {
@@ -12,7 +13,9 @@ static const struct schema_field fields[] = {
 static void options_of(uint8_t choice, struct format_options *o)
 {
     *o = (struct format_options){.field_delimiter = choice & 4 ? ';' : ',', .quote_character = '"'};
-    o->bad_rows = choice % 4 == 0 ? BAD_ROW_FAIL : choice % 4 == 1 ? BAD_ROW_SKIP : BAD_ROW_NULL_FIELD;
+    o->bad_rows = choice % 4 == 0   ? BAD_ROW_FAIL
+                  : choice % 4 == 1 ? BAD_ROW_SKIP
+                                    : BAD_ROW_NULL_FIELD;
     o->allow_comments = (choice & 8) != 0;
     o->escape_character = choice & 16 ? '\\' : 0;
     o->disable_quote = (choice & 32) != 0;
@@ -20,8 +23,9 @@ static void options_of(uint8_t choice, struct format_options *o)
 }
 
 /* All rows encoded as JSON into `text`, which knows no ambiguity; the counters after them. */
-static enum rc decode(const struct format *format, const struct schema *schema, const struct format_options *o, struct bytes data,
-                      size_t piece, struct buf *text)
+static enum rc decode(const struct format *format, const struct schema *schema,
+                      const struct format_options *o, struct bytes data, size_t piece,
+                      struct buf *text)
 {
     struct decoder *d = format->decoder_new(schema, o);
     struct encoder *e = json_format.encoder_new(schema, o, NULL);
@@ -35,7 +39,8 @@ static enum rc decode(const struct format *format, const struct schema *schema, 
 
         if (used == 0 && to < data.len)
             to = to + piece < data.len ? to + piece : data.len;
-        rc = d->ops->decode(d, bytes_of(data.data + from, to - from), to == data.len, out, &used, &err);
+        rc = d->ops->decode(d, bytes_of(data.data + from, to - from), to == data.len, out, &used,
+                            &err);
         if (rc != RC_OK)
             break;
         from += used;
@@ -44,8 +49,8 @@ static enum rc decode(const struct format *format, const struct schema *schema, 
         batch_builder_clear(out);
     } while (from < data.len);
     if (rc == RC_OK)
-        buf_printf(text, "%llu %llu %llu", (unsigned long long)d->bad_rows, (unsigned long long)d->null_fields,
-                   (unsigned long long)d->line_number);
+        buf_printf(text, "%llu %llu %llu", (unsigned long long)d->bad_rows,
+                   (unsigned long long)d->null_fields, (unsigned long long)d->line_number);
     d->ops->free(d);
     e->ops->free(e);
     batch_builder_free(out);

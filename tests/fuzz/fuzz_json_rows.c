@@ -1,5 +1,6 @@
-/* JSON lines from outside, under every rule and in pieces: no crash, and the pieces change nothing. The first byte chooses the rule, the
- * second the size of the pieces. A line that was taken is JSON for another parser too (jansson), as far as that one goes. */
+/* JSON lines from outside, under every rule and in pieces: no crash, and the pieces change nothing.
+ * The first byte chooses the rule, the second the size of the pieces. A line that was taken is JSON
+ * for another parser too (jansson), as far as that one goes. */
 #include "base/json.h"
 #include "job/format/format.h"
 
@@ -11,7 +12,8 @@ static const struct schema_field fields[] = {
 };
 
 /* Rows as JSON into `text`, then the counters. Every line written must be JSON. */
-static enum rc decode(const struct schema *schema, const struct format_options *o, struct bytes data, size_t piece, struct buf *text)
+static enum rc decode(const struct schema *schema, const struct format_options *o,
+                      struct bytes data, size_t piece, struct buf *text)
 {
     struct decoder *d = json_format.decoder_new(schema, o);
     struct encoder *e = json_format.encoder_new(schema, o, NULL);
@@ -26,7 +28,8 @@ static enum rc decode(const struct schema *schema, const struct format_options *
 
         if (used == 0 && to < data.len)
             to = to + piece < data.len ? to + piece : data.len;
-        rc = d->ops->decode(d, bytes_of(data.data + from, to - from), to == data.len, out, &used, &err);
+        rc = d->ops->decode(d, bytes_of(data.data + from, to - from), to == data.len, out, &used,
+                            &err);
         if (rc != RC_OK)
             break;
         from += used;
@@ -34,7 +37,8 @@ static enum rc decode(const struct schema *schema, const struct format_options *
         ASSERT(e->ops->encode(e, b, NULL, b->rows, text, ends, &err) == RC_OK);
         for (uint32_t i = 0; i < b->rows; at = ends[i++]) {
             json_error_t error;
-            json_t *row = json_loadb((const char *)text->data + at, ends[i] - at, JSON_ALLOW_NUL, &error);
+            json_t *row =
+                json_loadb((const char *)text->data + at, ends[i] - at, JSON_ALLOW_NUL, &error);
 
             ASSERT(json_is_object(row));
             json_decref(row);
@@ -42,8 +46,8 @@ static enum rc decode(const struct schema *schema, const struct format_options *
         batch_builder_clear(out);
     } while (from < data.len);
     if (rc == RC_OK)
-        buf_printf(text, "%llu %llu %llu", (unsigned long long)d->bad_rows, (unsigned long long)d->null_fields,
-                   (unsigned long long)d->line_number);
+        buf_printf(text, "%llu %llu %llu", (unsigned long long)d->bad_rows,
+                   (unsigned long long)d->null_fields, (unsigned long long)d->line_number);
     d->ops->free(d);
     e->ops->free(e);
     batch_builder_free(out);
@@ -58,10 +62,12 @@ static void check_strict(struct bytes line)
 
     if (line.len == 0 || memchr(line.data, '\n', line.len) != NULL)
         return;
-    value = json_loadb((const char *)line.data, line.len, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &error);
+    value = json_loadb((const char *)line.data, line.len, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL,
+                       &error);
     /* jansson refuses more: numbers past a double, a NUL in a key. */
     ASSERT(value != NULL || json_error_code(&error) == json_error_numeric_overflow ||
-           json_error_code(&error) == json_error_null_byte_in_key || line.data[strspn((const char *)line.data, " \t\r")] == '\0');
+           json_error_code(&error) == json_error_null_byte_in_key ||
+           line.data[strspn((const char *)line.data, " \t\r")] == '\0');
     json_decref(value);
 }
 
@@ -77,7 +83,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 2)
         return 0;
-    o.bad_rows = data[0] % 3 == 0 ? BAD_ROW_FAIL : data[0] % 3 == 1 ? BAD_ROW_SKIP : BAD_ROW_NULL_FIELD;
+    o.bad_rows = data[0] % 3 == 0   ? BAD_ROW_FAIL
+                 : data[0] % 3 == 1 ? BAD_ROW_SKIP
+                                    : BAD_ROW_NULL_FIELD;
     o.timestamp_format = data[0] & 64 ? JSON_TIMESTAMP_ISO : JSON_TIMESTAMP_SQL;
     text = bytes_of(data + 2, size - 2);
     a = decode(&schema, &o, text, text.len + 1, &whole);

@@ -1,5 +1,6 @@
-/* test_case_inputs.c - the files of tests/cases through file source and format: the tables that must come out under each rule, the
- * bad lines by number and reason, what must fail. The aggregation is done here, with no operator in between. */
+/* test_case_inputs.c - the files of tests/cases through file source and format: the tables that
+ * must come out under each rule, the bad lines by number and reason, what must fail. The
+ * aggregation is done here, with no operator in between. */
 #include "job/batch.h"
 #include "job/format/format.h"
 #include "job/source/source.h"
@@ -58,19 +59,27 @@ static const char *case_path(struct arena *a, const char *name)
 }
 
 /* Reads (k STRING, v BIGINT) from a case's file or folder; pairs of options end with NULL. */
-static enum rc read_case(const char *name, const struct format *format, const char *const *pairs, struct table *t, struct err *err)
+static enum rc read_case(const char *name, const struct format *format, const char *const *pairs,
+                         struct table *t, struct err *err)
 {
-    static const struct schema_field fields[] = {{"k", {.kind = TYPE_VARCHAR, .nullable = true, .length = TYPE_LENGTH_MAX}},
-                                                 {"v", {.kind = TYPE_BIGINT, .nullable = true}}};
+    static const struct schema_field fields[] = {
+        {"k", {.kind = TYPE_VARCHAR, .nullable = true, .length = TYPE_LENGTH_MAX}},
+        {"v", {.kind = TYPE_BIGINT, .nullable = true}}};
     struct schema schema = {2, (struct schema_field *)(uintptr_t)fields, -1};
     struct format_options options;
     const char *keys[4], *values[4];
     struct sim_clock clock;
     _Atomic uint64_t bad = 0, nulls = 0, bytes_in = 0;
     struct env env = {.fs = fs_posix(), .clock = &clock.clock};
-    struct source_context ctx = {.env = &env, .parallelism = 1, .table_name = name, .schema = &schema,
-                                 .bad_rows = &bad, .null_fields = &nulls, .bytes_in = &bytes_in};
-    struct file_source_config config = {.schema = &schema, .format = format, .format_options = &options};
+    struct source_context ctx = {.env = &env,
+                                 .parallelism = 1,
+                                 .table_name = name,
+                                 .schema = &schema,
+                                 .bad_rows = &bad,
+                                 .null_fields = &nulls,
+                                 .bytes_in = &bytes_in};
+    struct file_source_config config = {
+        .schema = &schema, .format = format, .format_options = &options};
     struct batch_builder *out = batch_builder_new(&schema);
     enum source_result result = SOURCE_GOT_ROWS;
     struct source *s;
@@ -131,17 +140,22 @@ static void check_line(const struct table *t, const char *line, const char *file
     key = json_array_get(row, 0);
     text = json_string_value(key);
     len = text == NULL ? 0 : json_string_length(key);
-    while (g < t->groups + t->count && !(g->null_key == (text == NULL) && bytes_eq(g->key, bytes_of(text, len))))
+    while (g < t->groups + t->count &&
+           !(g->null_key == (text == NULL) && bytes_eq(g->key, bytes_of(text, len))))
         g++;
     ck_assert_msg(g < t->groups + t->count, "%s: no group for %s", file, line);
     for (size_t i = 0; i < 5; i++)
         cell[i] = json_array_get(row, i + 1);
-    ck_assert_msg((uint64_t)json_integer_value(cell[0]) == g->rows && (uint64_t)json_integer_value(cell[1]) == g->values,
-                  "%s: %s has %llu rows, %llu values", file, line, (unsigned long long)g->rows, (unsigned long long)g->values);
+    ck_assert_msg((uint64_t)json_integer_value(cell[0]) == g->rows &&
+                      (uint64_t)json_integer_value(cell[1]) == g->values,
+                  "%s: %s has %llu rows, %llu values", file, line, (unsigned long long)g->rows,
+                  (unsigned long long)g->values);
     if (g->values == 0)
-        ck_assert_msg(json_is_null(cell[2]) && json_is_null(cell[3]) && json_is_null(cell[4]), "%s: %s is null here", file, line);
+        ck_assert_msg(json_is_null(cell[2]) && json_is_null(cell[3]) && json_is_null(cell[4]),
+                      "%s: %s is null here", file, line);
     else
-        ck_assert_msg(json_integer_value(cell[2]) == (int64_t)g->sum && json_integer_value(cell[3]) == g->min &&
+        ck_assert_msg(json_integer_value(cell[2]) == (int64_t)g->sum &&
+                          json_integer_value(cell[3]) == g->min &&
                           json_integer_value(cell[4]) == g->max,
                       "%s: %s differs", file, line);
     json_decref(row);
@@ -172,22 +186,32 @@ static const struct {
     const char *null_literal;
 } cases[] = {
     {"01-dirty-csv/input.csv", "01-dirty-csv", "expected.jsonl", "expected-null-field.jsonl", NULL},
-    {"02-dirty-json/input.jsonl", "02-dirty-json", "expected.jsonl", "expected-null-field.jsonl", NULL},
-    {"03-empty-and-null-keys/input.csv", "03-empty-and-null-keys", "expected.jsonl", "expected-null-field.jsonl", "NULL"},
-    {"04-unicode-keys/input.csv", "04-unicode-keys", "expected.jsonl", "expected-null-field.jsonl", NULL},
+    {"02-dirty-json/input.jsonl", "02-dirty-json", "expected.jsonl", "expected-null-field.jsonl",
+     NULL},
+    {"03-empty-and-null-keys/input.csv", "03-empty-and-null-keys", "expected.jsonl",
+     "expected-null-field.jsonl", "NULL"},
+    {"04-unicode-keys/input.csv", "04-unicode-keys", "expected.jsonl", "expected-null-field.jsonl",
+     NULL},
     {"04-unicode-keys/not-utf8.csv", NULL, "04-unicode-keys/expected-not-utf8.jsonl", NULL, NULL},
     {"08-duplicates/input.csv", NULL, NULL, NULL, NULL},
     {"09-skew/input.csv", "09-skew", "expected.jsonl", NULL, NULL},
-    {"11-null-fields/input.csv", "11-null-fields", "expected.jsonl", "expected-null-field.jsonl", "NULL"},
+    {"11-null-fields/input.csv", "11-null-fields", "expected.jsonl", "expected-null-field.jsonl",
+     "NULL"},
     {"12-line-ends/input.csv", "12-line-ends", "expected.jsonl", "expected-null-field.jsonl", NULL},
     {"13-bom/input.csv", "13-bom", "expected.jsonl", NULL, NULL},
     {"13-bom/input.csv.gz", "13-bom", "expected.jsonl", NULL, NULL},
-    {"14-cut-last-line/no-line-end.csv", "14-cut-last-line", "expected-no-line-end.jsonl", "expected-null-field-no-line-end.jsonl", NULL},
-    {"14-cut-last-line/number-cut.csv", "14-cut-last-line", "expected-number-cut.jsonl", "expected-null-field-number-cut.jsonl", NULL},
-    {"14-cut-last-line/comma-last.csv", "14-cut-last-line", "expected-comma-last.jsonl", "expected-null-field-comma-last.jsonl", NULL},
-    {"14-cut-last-line/no-comma.csv", "14-cut-last-line", "expected-no-comma.jsonl", "expected-null-field-no-comma.jsonl", NULL},
-    {"14-cut-last-line/key-cut.csv", "14-cut-last-line", "expected-key-cut.jsonl", "expected-null-field-key-cut.jsonl", NULL},
-    {"14-cut-last-line/open-quote.csv", "14-cut-last-line", "expected-open-quote.jsonl", NULL, NULL},
+    {"14-cut-last-line/no-line-end.csv", "14-cut-last-line", "expected-no-line-end.jsonl",
+     "expected-null-field-no-line-end.jsonl", NULL},
+    {"14-cut-last-line/number-cut.csv", "14-cut-last-line", "expected-number-cut.jsonl",
+     "expected-null-field-number-cut.jsonl", NULL},
+    {"14-cut-last-line/comma-last.csv", "14-cut-last-line", "expected-comma-last.jsonl",
+     "expected-null-field-comma-last.jsonl", NULL},
+    {"14-cut-last-line/no-comma.csv", "14-cut-last-line", "expected-no-comma.jsonl",
+     "expected-null-field-no-comma.jsonl", NULL},
+    {"14-cut-last-line/key-cut.csv", "14-cut-last-line", "expected-key-cut.jsonl",
+     "expected-null-field-key-cut.jsonl", NULL},
+    {"14-cut-last-line/open-quote.csv", "14-cut-last-line", "expected-open-quote.jsonl", NULL,
+     NULL},
     {"16-quotes/input.csv", "16-quotes", "expected.jsonl", "expected-null-field.jsonl", NULL},
     {"17-numbers/input.csv", "17-numbers", "expected.jsonl", "expected-null-field.jsonl", NULL},
     {"19-a-folder-of-files/in", "19-a-folder-of-files", "expected.jsonl", NULL, NULL},
@@ -206,9 +230,12 @@ static const char *expected_path(struct arena *a, const char *folder, const char
 static int64_t fact(const char *folder, const char *input, const char *name)
 {
     struct arena *a = arena_new(0);
-    json_t *answer = load(arena_printf(a, "%s/answer.json", folder)), *own = json_object_get(answer, strrchr(input, '/') + 1);
+    json_t *answer = load(arena_printf(a, "%s/answer.json", folder)),
+           *own = json_object_get(answer, strrchr(input, '/') + 1);
     json_t *value = json_object_get(own != NULL ? own : answer, name);
-    int64_t n = value == NULL ? -1 : json_is_array(value) ? (int64_t)json_array_size(value) : json_integer_value(value);
+    int64_t n = value == NULL          ? -1
+                : json_is_array(value) ? (int64_t)json_array_size(value)
+                                       : json_integer_value(value);
 
     json_decref(answer);
     arena_free(a);
@@ -217,7 +244,9 @@ static int64_t fact(const char *folder, const char *input, const char *name)
 
 START_TEST(a_case_gives_its_table_when_bad_rows_are_skipped)
 {
-    const char *pairs[] = {"varve.bad-rows", "skip", cases[_i].null_literal == NULL ? NULL : "csv.null-literal", cases[_i].null_literal, NULL};
+    const char *pairs[] = {"varve.bad-rows", "skip",
+                           cases[_i].null_literal == NULL ? NULL : "csv.null-literal",
+                           cases[_i].null_literal, NULL};
     static struct table t;
     struct err err = {0};
 
@@ -235,13 +264,15 @@ END_TEST
 START_TEST(a_case_gives_its_table_when_bad_fields_become_null)
 {
     const struct format *format = format_of(cases[_i].input);
-    const char *pairs[] = {format == &json_format ? "json.ignore-parse-errors" : "csv.ignore-parse-errors", "true",
-                           cases[_i].null_literal == NULL ? NULL : "csv.null-literal", cases[_i].null_literal, NULL};
+    const char *pairs[] = {
+        format == &json_format ? "json.ignore-parse-errors" : "csv.ignore-parse-errors", "true",
+        cases[_i].null_literal == NULL ? NULL : "csv.null-literal", cases[_i].null_literal, NULL};
     static struct table t;
     struct err err = {0};
 
     if (strcmp(cases[_i].input, "04-unicode-keys/not-utf8.csv") == 0) {
-        ck_assert_rc_msg(read_case(cases[_i].input, format, pairs, &t, &err), RC_INVALID, "not-utf8.csv: line 431: column k: not UTF-8");
+        ck_assert_rc_msg(read_case(cases[_i].input, format, pairs, &t, &err), RC_INVALID,
+                         "not-utf8.csv: line 431: column k: not UTF-8");
         arena_free(t.arena);
         return;
     }
@@ -257,14 +288,17 @@ START_TEST(a_case_gives_its_table_when_bad_fields_become_null)
 }
 END_TEST
 
-/* Bad lines of a case one after the other: the first one fails the job; with it taken out the next would. Here each is found by
- * reading the file from its line on, so that every number and every reason of answer.json is met. */
+/* Bad lines of a case one after the other: the first one fails the job; with it taken out the next
+ * would. Here each is found by reading the file from its line on, so that every number and every
+ * reason of answer.json is met. */
 static void check_bad_lines(const char *folder, const char *input)
 {
     struct arena *a = arena_new(0);
-    json_t *answer = load(arena_printf(a, "%s/answer.json", folder)), *bad = json_object_get(answer, "bad_lines"), *entry;
-    static const struct schema_field fields[] = {{"k", {.kind = TYPE_VARCHAR, .nullable = true, .length = TYPE_LENGTH_MAX}},
-                                                 {"v", {.kind = TYPE_BIGINT, .nullable = true}}};
+    json_t *answer = load(arena_printf(a, "%s/answer.json", folder)),
+           *bad = json_object_get(answer, "bad_lines"), *entry;
+    static const struct schema_field fields[] = {
+        {"k", {.kind = TYPE_VARCHAR, .nullable = true, .length = TYPE_LENGTH_MAX}},
+        {"v", {.kind = TYPE_BIGINT, .nullable = true}}};
     struct schema schema = {2, (struct schema_field *)(uintptr_t)fields, -1};
     const struct format *format = format_of(input);
     struct format_options options;
@@ -275,7 +309,8 @@ static void check_bad_lines(const char *folder, const char *input)
     uint64_t line = 1;
 
     ck_assert_ok(format->options(a, 0, NULL, NULL, &options, &err));
-    ck_assert_ok(fs_read_all(fs_posix(), case_path(a, expected_path(a, folder, input)), 1u << 20, &text, &err));
+    ck_assert_ok(fs_read_all(fs_posix(), case_path(a, expected_path(a, folder, input)), 1u << 20,
+                             &text, &err));
     json_array_foreach(bad, i, entry)
     {
         uint64_t bad_line = (uint64_t)json_integer_value(json_object_get(entry, "line"));
@@ -286,10 +321,12 @@ static void check_bad_lines(const char *folder, const char *input)
         d->file = "f";
         d->line_number = line;
         batch_builder_clear(out);
-        ck_assert_rc_msg(d->ops->decode(d, bytes_of(text.data + at, text.len - at), true, out, &used, &err), RC_INVALID,
-                         arena_printf(a, "f: line %llu: %s%s", (unsigned long long)bad_line,
-                                      format == &csv_format && strncmp(why, "n", 1) == 0 ? "column v: " : "",
-                                      format == &csv_format ? why : ""));
+        ck_assert_rc_msg(
+            d->ops->decode(d, bytes_of(text.data + at, text.len - at), true, out, &used, &err),
+            RC_INVALID,
+            arena_printf(a, "f: line %llu: %s%s", (unsigned long long)bad_line,
+                         format == &csv_format && strncmp(why, "n", 1) == 0 ? "column v: " : "",
+                         format == &csv_format ? why : ""));
         d->ops->free(d);
         /* Go on behind it; no bad line of these cases has line ends inside. */
         while (line <= bad_line)
@@ -302,7 +339,10 @@ static void check_bad_lines(const char *folder, const char *input)
     arena_free(a);
 }
 
-static const char *const dirty[][2] = {{"01-dirty-csv", "input.csv"}, {"02-dirty-json", "input.jsonl"}, {"16-quotes", "input.csv"}, {"17-numbers", "input.csv"}};
+static const char *const dirty[][2] = {{"01-dirty-csv", "input.csv"},
+                                       {"02-dirty-json", "input.jsonl"},
+                                       {"16-quotes", "input.csv"},
+                                       {"17-numbers", "input.csv"}};
 START_TEST(every_bad_line_is_named_with_its_number_and_reason)
 {
     check_bad_lines(dirty[_i][0], dirty[_i][1]);
@@ -318,8 +358,8 @@ START_TEST(the_first_bad_line_fails_a_strict_job)
     ck_assert_rc_msg(read_case("01-dirty-csv/input.csv", &csv_format, NULL, &t, &err), RC_INVALID,
                      "01-dirty-csv/input.csv: line 11: expected 2 fields, found 1");
     arena_free(t.arena);
-    ck_assert_rc_msg(read_case("14-cut-last-line/open-quote.csv", &csv_format, NULL, &t, &err), RC_INVALID,
-                     "open-quote.csv: line 2: quote never closed");
+    ck_assert_rc_msg(read_case("14-cut-last-line/open-quote.csv", &csv_format, NULL, &t, &err),
+                     RC_INVALID, "open-quote.csv: line 2: quote never closed");
     arena_free(t.arena);
 }
 END_TEST
@@ -337,7 +377,8 @@ END_TEST
 
 static void compressed(const char *list, bool must_fail)
 {
-    json_t *answer = load("15-compressed/answer.json"), *files = json_object_get(answer, list), *file;
+    json_t *answer = load("15-compressed/answer.json"), *files = json_object_get(answer, list),
+           *file;
     static struct table t;
     struct err err = {0};
     size_t i;
@@ -348,7 +389,8 @@ static void compressed(const char *list, bool must_fail)
         const char *path = arena_printf(a, "15-compressed/%s", json_string_value(file));
 
         if (must_fail) {
-            ck_assert_rc_msg(read_case(path, &csv_format, NULL, &t, &err), RC_CORRUPT, json_string_value(file));
+            ck_assert_rc_msg(read_case(path, &csv_format, NULL, &t, &err), RC_CORRUPT,
+                             json_string_value(file));
         } else {
             ck_assert_ok(read_case(path, &csv_format, NULL, &t, &err));
             ck_assert_uint_eq(t.rows, 3000);
@@ -371,9 +413,12 @@ START_TEST(damaged_compressed_files_fail_and_are_named)
 }
 END_TEST
 
-TEST_MAIN("case_inputs", tcase_add_loop_test(tc, a_case_gives_its_table_when_bad_rows_are_skipped, 0, ARRAY_LEN(cases));
-          tcase_add_loop_test(tc, a_case_gives_its_table_when_bad_fields_become_null, 0, ARRAY_LEN(cases));
-          tcase_add_loop_test(tc, every_bad_line_is_named_with_its_number_and_reason, 0, ARRAY_LEN(dirty));
+TEST_MAIN("case_inputs", tcase_add_loop_test(tc, a_case_gives_its_table_when_bad_rows_are_skipped,
+                                             0, ARRAY_LEN(cases));
+          tcase_add_loop_test(tc, a_case_gives_its_table_when_bad_fields_become_null, 0,
+                              ARRAY_LEN(cases));
+          tcase_add_loop_test(tc, every_bad_line_is_named_with_its_number_and_reason, 0,
+                              ARRAY_LEN(dirty));
           tcase_add_test(tc, the_first_bad_line_fails_a_strict_job);
           tcase_add_test(tc, a_mark_alone_is_an_empty_file);
           tcase_add_test(tc, compressed_files_give_one_answer);

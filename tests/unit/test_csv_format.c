@@ -1,11 +1,12 @@
-/* test_csv_format.c - the CSV decoder and encoder: spellings, bad rows under three rules, pieces of every size. */
+/* test_csv_format.c - the CSV decoder and encoder: spellings, bad rows under three rules, pieces of
+ * every size. */
 #include "base/rng.h"
 #include "job/format/field.h"
 #include "job/format/format.h"
 #include "tests/lib/check_ext.h"
 
-/* Columns by letters: s STRING, b BIGINT, i INT, t TINYINT, o BOOLEAN, d DOUBLE, c DECIMAL(6, 2), y BYTES, D DATE, T TIME(3),
- * m TIMESTAMP(3), z TIMESTAMP_LTZ(3); upper-case S: STRING NOT NULL. */
+/* Columns by letters: s STRING, b BIGINT, i INT, t TINYINT, o BOOLEAN, d DOUBLE, c DECIMAL(6, 2), y
+ * BYTES, D DATE, T TIME(3), m TIMESTAMP(3), z TIMESTAMP_LTZ(3); upper-case S: STRING NOT NULL. */
 static struct schema *schema_of_letters(struct arena *a, const char *letters)
 {
     struct schema *s = ARENA_NEW(a, struct schema);
@@ -16,8 +17,9 @@ static struct schema *schema_of_letters(struct arena *a, const char *letters)
     for (uint32_t i = 0; i < s->field_count; i++) {
         static const char all[] = "sbitodcyDTmzS";
         static const enum type_kind kinds[] = {
-            TYPE_VARCHAR, TYPE_BIGINT,    TYPE_INT,  TYPE_TINYINT, TYPE_BOOLEAN,   TYPE_DOUBLE,        TYPE_DECIMAL,
-            TYPE_VARBINARY, TYPE_DATE, TYPE_TIME,    TYPE_TIMESTAMP, TYPE_TIMESTAMP_LTZ, TYPE_VARCHAR};
+            TYPE_VARCHAR,   TYPE_BIGINT,        TYPE_INT,       TYPE_TINYINT, TYPE_BOOLEAN,
+            TYPE_DOUBLE,    TYPE_DECIMAL,       TYPE_VARBINARY, TYPE_DATE,    TYPE_TIME,
+            TYPE_TIMESTAMP, TYPE_TIMESTAMP_LTZ, TYPE_VARCHAR};
         struct type t = type_of(kinds[strchr(all, letters[i]) - all]);
 
         if (letters[i] == 'c') {
@@ -82,8 +84,10 @@ static void show_rows(struct fixture *f, const struct batch *b)
     }
 }
 
-/* Feeds `text` in pieces of `piece` bytes, each copied to a block of its own so that a read past the end is seen. */
-static enum rc decode(struct fixture *f, struct bytes text, size_t piece, uint32_t max_rows, struct err *err)
+/* Feeds `text` in pieces of `piece` bytes, each copied to a block of its own so that a read past
+ * the end is seen. */
+static enum rc decode(struct fixture *f, struct bytes text, size_t piece, uint32_t max_rows,
+                      struct err *err)
 {
     struct decoder *d = csv_format.decoder_new(f->schema, &f->options);
     struct batch_builder *out = batch_builder_new(f->schema);
@@ -175,7 +179,8 @@ START_TEST(a_value_is_read_or_refused_with_the_reason)
 
     fixture_init(&f, values[_i].letter, NULL);
     if (values[_i].why != NULL) {
-        ck_assert_rc_msg(decode(&f, bytes_of_str(values[_i].text), 1000, 0, &err), RC_INVALID, values[_i].why);
+        ck_assert_rc_msg(decode(&f, bytes_of_str(values[_i].text), 1000, 0, &err), RC_INVALID,
+                         values[_i].why);
     } else {
         ck_assert_ok(decode(&f, bytes_of_str(values[_i].text), 1000, 0, &err));
         f.rows.len--;
@@ -193,29 +198,40 @@ static const struct {
     const char *why; /* RC_INVALID with this */
     enum { RULE_FAIL, RULE_SKIP, RULE_NULLS, RULE_NULL_LITERAL } rule;
 } texts[] = {
-    {"quotes", "sb", "\"a,b\",1\n\"a\"\"b\",2\n\"x\ny\",3\n\"\",4\n,5\nx\"y,6\n", "a,b|1\na\"b|2\nx\ny|3\n|4\n|5\nx\"y|6\n", 0, 0, NULL, RULE_FAIL},
-    {"line ends", "sb", "a,1\r\nb,2\n\r\n\n\"c\r\",3\r\n\"d\",4", "a|1\nb|2\nc\r|3\nd|4\n", 0, 0, NULL, RULE_FAIL},
+    {"quotes", "sb", "\"a,b\",1\n\"a\"\"b\",2\n\"x\ny\",3\n\"\",4\n,5\nx\"y,6\n",
+     "a,b|1\na\"b|2\nx\ny|3\n|4\n|5\nx\"y|6\n", 0, 0, NULL, RULE_FAIL},
+    {"line ends", "sb", "a,1\r\nb,2\n\r\n\n\"c\r\",3\r\n\"d\",4", "a|1\nb|2\nc\r|3\nd|4\n", 0, 0,
+     NULL, RULE_FAIL},
     {"a lone CR is data", "ss", "a\rb,\"c\"\n", "a\rb|c\n", 0, 0, NULL, RULE_FAIL},
     {"empty line under nulls", "sb", "\na,1\n", "|null\na|1\n", 0, 1, NULL, RULE_NULLS},
     {"an empty quoted line is a row", "s", "\"\"\n\nx\n", "\nx\n", 0, 0, NULL, RULE_FAIL},
     {"short and long rows skipped", "sb", "a\nb,1,2\nc,3\n", "c|3\n", 2, 0, NULL, RULE_SKIP},
     {"short rows get nulls", "sb", "a\nb,1,2\nc,x\n", "a|null\nc|null\n", 1, 2, NULL, RULE_NULLS},
     {"text after a quote", "sb", "\"x\"y,9\nz,1\n", "z|1\n", 1, 0, NULL, RULE_SKIP},
-    {"text after a quote with a CR", "sb", "\"x\"\ry,9\nz,1\n", "", 0, 0, "t.csv: line 1: text after a closing quote", RULE_FAIL},
-    {"a row after text after a quote is not swallowed", "sb", "\"x\"\"\"z\"y,9\nz,1\n", "z|1\n", 1, 0, NULL, RULE_SKIP},
-    {"quote never closed", "sb", "a,1\n\"b,2\nc,3\n", "", 0, 0, "t.csv: line 2: quote never closed", RULE_FAIL},
+    {"text after a quote with a CR", "sb", "\"x\"\ry,9\nz,1\n", "", 0, 0,
+     "t.csv: line 1: text after a closing quote", RULE_FAIL},
+    {"a row after text after a quote is not swallowed", "sb", "\"x\"\"\"z\"y,9\nz,1\n", "z|1\n", 1,
+     0, NULL, RULE_SKIP},
+    {"quote never closed", "sb", "a,1\n\"b,2\nc,3\n", "", 0, 0, "t.csv: line 2: quote never closed",
+     RULE_FAIL},
     {"quote never closed, skipped", "sb", "a,1\n\"b,2\nc,3\n", "a|1\n", 1, 0, NULL, RULE_SKIP},
-    {"lines inside quotes count", "sb", "\"a\n\n\",1\nb,x\n", "", 0, 0, "t.csv: line 4: column f1: not a number: 'x'", RULE_FAIL},
-    {"comma last", "sb", "a,1\nb,", "", 0, 0, "t.csv: line 2: column f1: not a number: ''", RULE_FAIL},
+    {"lines inside quotes count", "sb", "\"a\n\n\",1\nb,x\n", "", 0, 0,
+     "t.csv: line 4: column f1: not a number: 'x'", RULE_FAIL},
+    {"comma last", "sb", "a,1\nb,", "", 0, 0, "t.csv: line 2: column f1: not a number: ''",
+     RULE_FAIL},
     {"not UTF-8 is skipped and counted", "sb", "\xff,1\nok,2\n", "ok|2\n", 1, 0, NULL, RULE_SKIP},
     {"not UTF-8 fails under nulls", "sb", "\xff,1\nok,2\n", "", 0, 0, "not UTF-8", RULE_NULLS},
-    {"null literal", "sb", "NULL,NULL\n\"NULL\",1\nnull,2\n", "null|null\nNULL|1\nnull|2\n", 0, 0, NULL, RULE_NULL_LITERAL},
-    {"a number is not a quoted null", "sb", "a,\"NULL\"\n", "", 0, 0, "not a number: 'NULL'", RULE_NULL_LITERAL},
-    {"null in NOT NULL", "S", "NULL\n", "", 0, 0, "column f0: null in a NOT NULL column", RULE_NULL_LITERAL},
+    {"null literal", "sb", "NULL,NULL\n\"NULL\",1\nnull,2\n", "null|null\nNULL|1\nnull|2\n", 0, 0,
+     NULL, RULE_NULL_LITERAL},
+    {"a number is not a quoted null", "sb", "a,\"NULL\"\n", "", 0, 0, "not a number: 'NULL'",
+     RULE_NULL_LITERAL},
+    {"null in NOT NULL", "S", "NULL\n", "", 0, 0, "column f0: null in a NOT NULL column",
+     RULE_NULL_LITERAL},
     {"quoted numbers", "sb", "z,\"14\"\nz,\" 15 \"\n", "z|14\nz|15\n", 0, 0, NULL, RULE_FAIL},
 };
 
-/* The same answer whatever the pieces the bytes come in: a row, a quote, a CRLF cut anywhere is put together again. */
+/* The same answer whatever the pieces the bytes come in: a row, a quote, a CRLF cut anywhere is put
+ * together again. */
 START_TEST(a_text_gives_its_rows_in_pieces_of_every_size)
 {
     static const char *const rules[][3] = {
@@ -230,13 +246,16 @@ START_TEST(a_text_gives_its_rows_in_pieces_of_every_size)
     for (size_t piece = 1; piece <= 64; piece++) {
         fixture_init(&f, texts[_i].letters, rules[texts[_i].rule]);
         if (texts[_i].why != NULL) {
-            ck_assert_rc_msg(decode(&f, bytes_of_str(texts[_i].text), piece, 0, &err), RC_INVALID, texts[_i].why);
+            ck_assert_rc_msg(decode(&f, bytes_of_str(texts[_i].text), piece, 0, &err), RC_INVALID,
+                             texts[_i].why);
         } else {
-            ck_assert_ok(decode(&f, bytes_of_str(texts[_i].text), piece, 1 + (uint32_t)piece % 3, &err));
-            ck_assert_msg(bytes_eq(buf_bytes(&f.rows), bytes_of_str(texts[_i].rows)), "%s, pieces of %zu: %s", texts[_i].name,
-                          piece, buf_cstr(&f.rows));
-            ck_assert_msg(f.bad_rows == texts[_i].bad && f.null_fields == texts[_i].nulls, "%s: %llu bad, %llu null",
-                          texts[_i].name, (unsigned long long)f.bad_rows, (unsigned long long)f.null_fields);
+            ck_assert_ok(
+                decode(&f, bytes_of_str(texts[_i].text), piece, 1 + (uint32_t)piece % 3, &err));
+            ck_assert_msg(bytes_eq(buf_bytes(&f.rows), bytes_of_str(texts[_i].rows)),
+                          "%s, pieces of %zu: %s", texts[_i].name, piece, buf_cstr(&f.rows));
+            ck_assert_msg(f.bad_rows == texts[_i].bad && f.null_fields == texts[_i].nulls,
+                          "%s: %llu bad, %llu null", texts[_i].name, (unsigned long long)f.bad_rows,
+                          (unsigned long long)f.null_fields);
         }
         fixture_release(&f);
     }
@@ -246,14 +265,25 @@ END_TEST
 /* Delimiter, quote and escape may be other bytes; comments are left out, but counted as lines. */
 START_TEST(other_delimiters_escapes_and_comments_are_read)
 {
-    static const char *const other[] = {"csv.field-delimiter", "\\t", "csv.quote-character", "'", "csv.allow-comments", "true", "csv.escape-character", "\\", NULL};
-    static const char *const none[] = {"csv.disable-quote-character", "true", "csv.field-delimiter", ";", NULL};
+    static const char *const other[] = {"csv.field-delimiter",
+                                        "\\t",
+                                        "csv.quote-character",
+                                        "'",
+                                        "csv.allow-comments",
+                                        "true",
+                                        "csv.escape-character",
+                                        "\\",
+                                        NULL};
+    static const char *const none[] = {"csv.disable-quote-character", "true", "csv.field-delimiter",
+                                       ";", NULL};
     struct err err = {0};
     struct fixture f;
 
     for (size_t piece = 1; piece < 64; piece++) {
         fixture_init(&f, "ss", other);
-        ck_assert_ok(decode(&f, bytes_of_str("# 'no\tcomment\n'a\tb'\tc\\\td\n'it''s'\tx\\\\y\\nz\n#last"), piece, 0, &err));
+        ck_assert_ok(
+            decode(&f, bytes_of_str("# 'no\tcomment\n'a\tb'\tc\\\td\n'it''s'\tx\\\\y\\nz\n#last"),
+                   piece, 0, &err));
         ck_assert_bytes_str(buf_bytes(&f.rows), "a\tb|c\td\nit's|x\\y\nz\n");
         ck_assert_uint_eq(f.line, 4);
         fixture_release(&f);
@@ -265,7 +295,8 @@ START_TEST(other_delimiters_escapes_and_comments_are_read)
 }
 END_TEST
 
-/* NUL is a byte like others, as data and as delimiter; the zeroes behind a short last block are not taken for it. */
+/* NUL is a byte like others, as data and as delimiter; the zeroes behind a short last block are not
+ * taken for it. */
 START_TEST(nul_bytes_are_data_or_the_delimiter)
 {
     static const char *const nul_like[] = {"csv.field-delimiter", "\\u0001", NULL};
@@ -300,19 +331,25 @@ START_TEST(a_wrong_option_is_refused_by_name)
     struct arena *arena = arena_new(0);
     struct err err = {0};
 
-    ck_assert_rc_msg(csv_format.options(arena, 1, &bad_options[_i].key, &bad_options[_i].value, &options, &err), RC_INVALID,
-                     bad_options[_i].message);
+    ck_assert_rc_msg(
+        csv_format.options(arena, 1, &bad_options[_i].key, &bad_options[_i].value, &options, &err),
+        RC_INVALID, bad_options[_i].message);
     arena_free(arena);
 }
 END_TEST
 
-/* ---- the fast way and the slow way ------------------------------------------------------------- */
+/* ---- the fast way and the slow way -------------------------------------------------------------
+ */
 
 /* Rows that are mostly plain, with everything that is not among them. */
 static void random_text(struct rng *r, struct buf *out)
 {
-    static const char *const odd[] = {"\"q,\"\"x\"", "NULL", "\"NULL\"", " 12 ", "x", "", "caf\xc3\xa9", "99999999999999999999", "#c", "\r", "\"a\nb\"",
-                                      "a longer text than sixteen bytes", "\xff", "1.25", "-0.5e1", "2024-02-29 10:11:12.5", "true", "\"open"};
+    static const char *const odd[] = {
+        "\"q,\"\"x\"", "NULL",  "\"NULL\"",    " 12 ",
+        "x",           "",      "caf\xc3\xa9", "99999999999999999999",
+        "#c",          "\r",    "\"a\nb\"",    "a longer text than sixteen bytes",
+        "\xff",        "1.25",  "-0.5e1",      "2024-02-29 10:11:12.5",
+        "true",        "\"open"};
     uint32_t oddness = (uint32_t)rng_below(r, 4) * 3;
 
     for (uint32_t row = 0; row < 600; row++) {
@@ -330,12 +367,14 @@ static void random_text(struct rng *r, struct buf *out)
             else
                 buf_printf(out, "%u", (unsigned)rng_below(r, 1u << rng_below(r, 30)));
         }
-        buf_append_str(out, rng_below(r, 100) < oddness ? "\r\n" : rng_below(r, 100) < oddness ? "\n\n" : "\n");
+        buf_append_str(out, rng_below(r, 100) < oddness   ? "\r\n"
+                            : rng_below(r, 100) < oddness ? "\n\n"
+                                                          : "\n");
     }
 }
 
-/* Bytes that come whole are cut and read many rows at a time, those that come in pieces of under 64 one by one: same rows, same
- * counts, same first error. */
+/* Bytes that come whole are cut and read many rows at a time, those that come in pieces of under 64
+ * one by one: same rows, same counts, same first error. */
 START_TEST(many_rows_at_a_time_are_what_one_by_one_gives)
 {
     static const char *const settings[][7] = {
@@ -353,15 +392,21 @@ START_TEST(many_rows_at_a_time_are_what_one_by_one_gives)
         struct fixture f;
         enum rc rc;
 
-        fixture_init(&f, round % 3 == 0 ? "sbidm" : round % 3 == 1 ? "sssss" : "bbisS", settings[_i]);
+        fixture_init(&f,
+                     round % 3 == 0   ? "sbidm"
+                     : round % 3 == 1 ? "sssss"
+                                      : "bbisS",
+                     settings[_i]);
         random_text(&r, &text);
         rc = decode(&f, buf_bytes(&text), text.len, 0, &err);
         buf_append(&fast, f.rows.data, f.rows.len);
-        buf_printf(&fast, "%llu %llu %llu", (unsigned long long)f.bad_rows, (unsigned long long)f.null_fields, (unsigned long long)f.line);
+        buf_printf(&fast, "%llu %llu %llu", (unsigned long long)f.bad_rows,
+                   (unsigned long long)f.null_fields, (unsigned long long)f.line);
         ck_assert_int_eq(decode(&f, buf_bytes(&text), 60, 0, &slow_err), rc);
         ck_assert_str_eq(err.msg, slow_err.msg);
         if (rc == RC_OK) {
-            buf_printf(&f.rows, "%llu %llu %llu", (unsigned long long)f.bad_rows, (unsigned long long)f.null_fields, (unsigned long long)f.line);
+            buf_printf(&f.rows, "%llu %llu %llu", (unsigned long long)f.bad_rows,
+                       (unsigned long long)f.null_fields, (unsigned long long)f.line);
             ck_assert_bytes_eq(buf_bytes(&fast), buf_bytes(&f.rows));
         }
         buf_release(&text);
@@ -385,16 +430,19 @@ static void encode(struct fixture *f, const struct batch *b, const bool *skip, s
     e->ops->free(e);
 }
 
-/* Quotes where Flink's writer sets them: blanks and commas, more than 24 characters; never around numbers. */
+/* Quotes where Flink's writer sets them: blanks and commas, more than 24 characters; never around
+ * numbers. */
 START_TEST(rows_are_written_as_flink_writes_them)
 {
-    static const char want[] = "plain,-1,true,1.5,-12.50,AAH/,2024-02-29,10:15:30.5,\"2024-02-29 10:15:30.5\"\n"
-                               "\"a b\",,,,,,,,\n"
-                               "\"say \"\"hi\"\"\",,,,,,,,\n"
-                               "\"1234567890123456789012345\",,,,,,,,\n"
-                               "123456789012345678901234,,,,,,,,\n"
-                               "caf\xc3\xa9,,,,,,,,\n";
-    static const char *const strings[] = {"a b", "say \"hi\"", "1234567890123456789012345", "123456789012345678901234", "caf\xc3\xa9"};
+    static const char want[] =
+        "plain,-1,true,1.5,-12.50,AAH/,2024-02-29,10:15:30.5,\"2024-02-29 10:15:30.5\"\n"
+        "\"a b\",,,,,,,,\n"
+        "\"say \"\"hi\"\"\",,,,,,,,\n"
+        "\"1234567890123456789012345\",,,,,,,,\n"
+        "123456789012345678901234,,,,,,,,\n"
+        "caf\xc3\xa9,,,,,,,,\n";
+    static const char *const strings[] = {"a b", "say \"hi\"", "1234567890123456789012345",
+                                          "123456789012345678901234", "caf\xc3\xa9"};
     struct batch_builder *b;
     struct buf out = {0};
     struct fixture f;
@@ -425,12 +473,15 @@ START_TEST(rows_are_written_as_flink_writes_them)
 }
 END_TEST
 
-/* DECIMAL in scientific notation only behind six zeros, as BigDecimal.toString; plain when so asked. */
+/* DECIMAL in scientific notation only behind six zeros, as BigDecimal.toString; plain when so
+ * asked. */
 START_TEST(small_decimals_are_written_as_asked)
 {
-    static const char *const plain[] = {"csv.write-bigdecimal-in-scientific-notation", "false", NULL};
+    static const char *const plain[] = {"csv.write-bigdecimal-in-scientific-notation", "false",
+                                        NULL};
     /* Java keeps the digits it has: unscaled 10 with scale 8 is 1.0E-7. */
-    static const char *const wants[] = {"1.0E-7,-1.23E-8,0.00000100,0E-8\n", "0.00000010,-0.0000000123,0.00000100,0.00000000\n"};
+    static const char *const wants[] = {"1.0E-7,-1.23E-8,0.00000100,0E-8\n",
+                                        "0.00000010,-0.0000000123,0.00000100,0.00000000\n"};
 
     for (int way = 0; way < 2; way++) {
         struct batch_builder *b;
@@ -455,16 +506,22 @@ START_TEST(small_decimals_are_written_as_asked)
 }
 END_TEST
 
-/* decode(encode(x)) = x for the texts that are easy to get wrong, also where nulls and empty texts meet. */
+/* decode(encode(x)) = x for the texts that are easy to get wrong, also where nulls and empty texts
+ * meet. */
 START_TEST(what_is_written_is_read_back)
 {
-    static const char *const nasty[] = {"", "NULL", "null", "#x", "a,b", "\"", "\"\"", "x\ny", "x\r\ny", "\r", " ", "\\", "\\n", "\xf0\x9f\x8c\xb3", "'", ";"};
+    static const char *const nasty[] = {
+        "",     "NULL",   "null", "#x", "a,b", "\"",  "\"\"",
+        "x\ny", "x\r\ny", "\r",   " ",  "\\",  "\\n", "\xf0\x9f\x8c\xb3",
+        "'",    ";"};
     static const char *const settings[][9] = {
         {"csv.null-literal", "NULL", NULL},
         {"csv.null-literal", "", NULL},
-        {"csv.null-literal", "NULL", "csv.field-delimiter", ";", "csv.quote-character", "'", "csv.allow-comments", "true", NULL},
+        {"csv.null-literal", "NULL", "csv.field-delimiter", ";", "csv.quote-character", "'",
+         "csv.allow-comments", "true", NULL},
         {"csv.null-literal", "NULL", "csv.escape-character", "\\", NULL},
-        {"csv.null-literal", "\\N", "csv.field-delimiter", "\\t", "csv.allow-comments", "true", NULL},
+        {"csv.null-literal", "\\N", "csv.field-delimiter", "\\t", "csv.allow-comments", "true",
+         NULL},
     };
     struct batch_builder *b;
     struct buf out = {0}, want = {0};
@@ -478,7 +535,8 @@ START_TEST(what_is_written_is_read_back)
             if (i == ARRAY_LEN(nasty))
                 batch_append_null(b, c);
             else
-                batch_append_bytes(b, c, bytes_of_str(nasty[c == 0 ? i : ARRAY_LEN(nasty) - 1 - i]));
+                batch_append_bytes(b, c,
+                                   bytes_of_str(nasty[c == 0 ? i : ARRAY_LEN(nasty) - 1 - i]));
         }
         batch_row_end(b, ROW_INSERT);
     }
@@ -496,11 +554,13 @@ START_TEST(what_is_written_is_read_back)
 }
 END_TEST
 
-/* Partition columns are left out; without quotes a text that would break its row is an error, or escaped. */
+/* Partition columns are left out; without quotes a text that would break its row is an error, or
+ * escaped. */
 START_TEST(skipped_columns_and_unquotable_texts)
 {
     static const char *const bare[] = {"csv.disable-quote-character", "true", NULL};
-    static const char *const escaped[] = {"csv.disable-quote-character", "true", "csv.escape-character", "\\", NULL};
+    static const char *const escaped[] = {"csv.disable-quote-character", "true",
+                                          "csv.escape-character", "\\", NULL};
     static const bool skip[] = {true, false, false};
     struct batch_builder *b;
     struct buf out = {0};
@@ -515,7 +575,8 @@ START_TEST(skipped_columns_and_unquotable_texts)
     batch_append_bytes(b, 2, bytes_of_str("c,d\n\\"));
     batch_row_end(b, ROW_INSERT);
     e = csv_format.encoder_new(f.schema, &f.options, skip);
-    ck_assert_rc_msg(e->ops->encode(e, batch_builder_view(b), NULL, 1, &out, NULL, &err), RC_INVALID, "column f2");
+    ck_assert_rc_msg(e->ops->encode(e, batch_builder_view(b), NULL, 1, &out, NULL, &err),
+                     RC_INVALID, "column f2");
     e->ops->free(e);
     buf_clear(&out);
     options_of(&f, escaped);
@@ -527,8 +588,10 @@ START_TEST(skipped_columns_and_unquotable_texts)
 }
 END_TEST
 
-TEST_MAIN("csv_format", tcase_add_loop_test(tc, a_value_is_read_or_refused_with_the_reason, 0, ARRAY_LEN(values));
-          tcase_add_loop_test(tc, a_text_gives_its_rows_in_pieces_of_every_size, 0, ARRAY_LEN(texts));
+TEST_MAIN("csv_format",
+          tcase_add_loop_test(tc, a_value_is_read_or_refused_with_the_reason, 0, ARRAY_LEN(values));
+          tcase_add_loop_test(tc, a_text_gives_its_rows_in_pieces_of_every_size, 0,
+                              ARRAY_LEN(texts));
           tcase_add_test(tc, other_delimiters_escapes_and_comments_are_read);
           tcase_add_test(tc, nul_bytes_are_data_or_the_delimiter);
           tcase_add_loop_test(tc, a_wrong_option_is_refused_by_name, 0, ARRAY_LEN(bad_options));

@@ -1,4 +1,5 @@
-/* test_datagen_source.c - sequences and random rows: each number once over every rescale, the same values after a restore. */
+/* test_datagen_source.c - sequences and random rows: each number once over every rescale, the same
+ * values after a restore. */
 #include "job/source/source.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/sim_clock.h"
@@ -44,22 +45,33 @@ static void sequence(struct fixture *f, enum type_kind kind, int64_t start, int6
     d->end = end;
 }
 
-static enum rc open_one(struct fixture *f, uint32_t index, uint32_t parallelism, const struct bytes *items, size_t count,
-                        struct source **out, struct err *err)
+static enum rc open_one(struct fixture *f, uint32_t index, uint32_t parallelism,
+                        const struct bytes *items, size_t count, struct source **out,
+                        struct err *err)
 {
     struct source_context ctx = {
-        .env = &f->env, .subtask_index = index, .parallelism = parallelism, .table_name = "t", .schema = &f->schema,
-        .restored_items = items, .restored_count = count, .restored = items != NULL,
-        .bad_rows = &f->counter, .null_fields = &f->counter, .bytes_in = &f->counter,
+        .env = &f->env,
+        .subtask_index = index,
+        .parallelism = parallelism,
+        .table_name = "t",
+        .schema = &f->schema,
+        .restored_items = items,
+        .restored_count = count,
+        .restored = items != NULL,
+        .bad_rows = &f->counter,
+        .null_fields = &f->counter,
+        .bytes_in = &f->counter,
     };
 
     *out = datagen_source_new(&f->config);
     return (*out)->ops->open(*out, &ctx, err);
 }
 
-/* A run at `parallelism` from the given positions, in which subtask i polls about rows_each rows; what column 0 gave goes to
- * seen[value - 1]. Positions at the end replace *items. True when all subtasks had ended. */
-static bool run(struct fixture *f, uint32_t parallelism, uint32_t rows_each, uint8_t *seen, struct bytes **items, size_t *count)
+/* A run at `parallelism` from the given positions, in which subtask i polls about rows_each rows;
+ * what column 0 gave goes to seen[value - 1]. Positions at the end replace *items. True when all
+ * subtasks had ended. */
+static bool run(struct fixture *f, uint32_t parallelism, uint32_t rows_each, uint8_t *seen,
+                struct bytes **items, size_t *count)
 {
     struct bytes *next = ARENA_ARRAY(f->arena, SPLITS_MAX, struct bytes);
     size_t next_count = 0;
@@ -99,9 +111,11 @@ static bool run(struct fixture *f, uint32_t parallelism, uint32_t rows_each, uin
     return ended;
 }
 
-static const uint32_t histories[][6] = {{1, 3, 2, 1}, {2, 4, 1}, {3, 3, 3}, {1, 7, 2, 5, 1}, {5, 1, 5}, {1}};
+static const uint32_t histories[][6] = {{1, 3, 2, 1},    {2, 4, 1}, {3, 3, 3},
+                                        {1, 7, 2, 5, 1}, {5, 1, 5}, {1}};
 
-/* Each number exactly once, whatever the parallelism was before, and the position stays a few bytes. */
+/* Each number exactly once, whatever the parallelism was before, and the position stays a few
+ * bytes. */
 START_TEST(a_sequence_is_whole_over_every_rescale)
 {
     enum { N = 5000 };
@@ -153,8 +167,10 @@ END_TEST
 
 static void all_kinds(struct fixture *f)
 {
-    static const enum type_kind kinds[] = {TYPE_BOOLEAN, TYPE_TINYINT, TYPE_SMALLINT, TYPE_INT, TYPE_BIGINT, TYPE_FLOAT, TYPE_DOUBLE,
-                                           TYPE_DECIMAL, TYPE_CHAR, TYPE_VARCHAR, TYPE_BINARY, TYPE_TIMESTAMP, TYPE_DATE, TYPE_TIME};
+    static const enum type_kind kinds[] = {
+        TYPE_BOOLEAN, TYPE_TINYINT,   TYPE_SMALLINT, TYPE_INT,  TYPE_BIGINT,
+        TYPE_FLOAT,   TYPE_DOUBLE,    TYPE_DECIMAL,  TYPE_CHAR, TYPE_VARCHAR,
+        TYPE_BINARY,  TYPE_TIMESTAMP, TYPE_DATE,     TYPE_TIME};
 
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         struct datagen_field *d = column(f, kinds[i]);
@@ -167,8 +183,9 @@ static void all_kinds(struct fixture *f)
     f->config.number_of_rows = 3000;
 }
 
-static struct batch *rows_of(struct fixture *f, const struct bytes *items, size_t count, uint32_t n, struct batch_builder *out,
-                             struct bytes **position, size_t *position_count)
+static struct batch *rows_of(struct fixture *f, const struct bytes *items, size_t count, uint32_t n,
+                             struct batch_builder *out, struct bytes **position,
+                             size_t *position_count)
 {
     struct source *s;
     enum source_result result;
@@ -213,7 +230,8 @@ START_TEST(random_rows_are_the_same_after_a_restore)
             if (type_is_varlen(x->type.kind))
                 ck_assert_bytes_eq(column_bytes(x, r + 100), column_bytes(y, r));
             else if (width > 0)
-                ck_assert_mem_eq((const uint8_t *)x->values + (r + 100) * width, (const uint8_t *)y->values + r * width, width);
+                ck_assert_mem_eq((const uint8_t *)x->values + (r + 100) * width,
+                                 (const uint8_t *)y->values + r * width, width);
             else
                 ck_assert_int_eq(bit_get(x->values, r + 100), bit_get(y->values, r));
         }
@@ -284,14 +302,29 @@ static const struct {
     enum rc rc;
     const char *message;
 } refused[] = {
-    {TYPE_TINYINT, {.kind = DATAGEN_SEQUENCE, .start = 1, .end = 1000}, RC_INVALID, "leaves -128..127"},
-    {TYPE_BOOLEAN, {.kind = DATAGEN_SEQUENCE, .start = 0, .end = 1}, RC_UNSUPPORTED, "a number or a text"},
-    {TYPE_BIGINT, {.kind = DATAGEN_SEQUENCE, .start = 5, .end = 1}, RC_INVALID, "start 5 is after end 1"},
+    {TYPE_TINYINT,
+     {.kind = DATAGEN_SEQUENCE, .start = 1, .end = 1000},
+     RC_INVALID,
+     "leaves -128..127"},
+    {TYPE_BOOLEAN,
+     {.kind = DATAGEN_SEQUENCE, .start = 0, .end = 1},
+     RC_UNSUPPORTED,
+     "a number or a text"},
+    {TYPE_BIGINT,
+     {.kind = DATAGEN_SEQUENCE, .start = 5, .end = 1},
+     RC_INVALID,
+     "start 5 is after end 1"},
     {TYPE_INT, {.has_min = true, .min = 5, .has_max = true, .max = 1}, RC_INVALID, "min first"},
     {TYPE_INT, {.has_max = true, .max = 1ll << 40}, RC_INVALID, "must lie in"},
     {TYPE_INT, {.null_rate = 1.5}, RC_INVALID, "null rate"},
-    {TYPE_DECIMAL, {.kind = DATAGEN_SEQUENCE, .start = 1, .end = 1ll << 40}, RC_INVALID, "does not fit DECIMAL(10, 0)"},
-    {TYPE_DOUBLE, {.has_min = true, .min_real = 2, .has_max = true, .max_real = 1}, RC_INVALID, "no range"},
+    {TYPE_DECIMAL,
+     {.kind = DATAGEN_SEQUENCE, .start = 1, .end = 1ll << 40},
+     RC_INVALID,
+     "does not fit DECIMAL(10, 0)"},
+    {TYPE_DOUBLE,
+     {.has_min = true, .min_real = 2, .has_max = true, .max_real = 1},
+     RC_INVALID,
+     "no range"},
 };
 START_TEST(a_field_that_makes_no_sense_is_refused_by_name)
 {
@@ -310,8 +343,10 @@ END_TEST
 /* Bytes of a checkpoint are checked, not believed: a step of 0 would never end. */
 START_TEST(a_damaged_position_is_corrupt)
 {
-    static const struct bytes items[] = {{(const uint8_t *)"0123456789abcde", 15}, {(const uint8_t *)"\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0", 16},
-                                         {(const uint8_t *)"\377\377\377\377\377\377\377\377\0\0\0\0\0\0\0\1", 16}};
+    static const struct bytes items[] = {
+        {(const uint8_t *)"0123456789abcde", 15},
+        {(const uint8_t *)"\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0", 16},
+        {(const uint8_t *)"\377\377\377\377\377\377\377\377\0\0\0\0\0\0\0\1", 16}};
     struct fixture f;
     struct source *s;
     struct err err = {0};
@@ -324,10 +359,12 @@ START_TEST(a_damaged_position_is_corrupt)
 }
 END_TEST
 
-TEST_MAIN("datagen_source", tcase_add_loop_test(tc, a_sequence_is_whole_over_every_rescale, 0, ARRAY_LEN(histories));
+TEST_MAIN("datagen_source",
+          tcase_add_loop_test(tc, a_sequence_is_whole_over_every_rescale, 0, ARRAY_LEN(histories));
           tcase_add_loop_test(tc, the_shortest_column_ends_the_table, 0, 2);
           tcase_add_test(tc, random_rows_are_the_same_after_a_restore);
           tcase_add_test(tc, random_integers_stay_between_min_and_max);
           tcase_add_test(tc, a_sequence_may_span_all_of_bigint);
-          tcase_add_loop_test(tc, a_field_that_makes_no_sense_is_refused_by_name, 0, ARRAY_LEN(refused));
+          tcase_add_loop_test(tc, a_field_that_makes_no_sense_is_refused_by_name, 0,
+                              ARRAY_LEN(refused));
           tcase_add_loop_test(tc, a_damaged_position_is_corrupt, 0, 3))

@@ -49,7 +49,8 @@ static void zstd_append(struct bytes plain, int window_log, struct buf *out)
 }
 
 /* Feeds pieces of in_piece bytes into room for out_piece bytes. */
-static enum rc unpack(enum compression kind, struct bytes packed, size_t in_piece, size_t out_piece, struct buf *out, struct err *err)
+static enum rc unpack(enum compression kind, struct bytes packed, size_t in_piece, size_t out_piece,
+                      struct buf *out, struct err *err)
 {
     struct decompressor *d = decompressor_new(kind);
     size_t from = 0, to = 0;
@@ -62,7 +63,8 @@ static enum rc unpack(enum compression kind, struct bytes packed, size_t in_piec
         if (from == to && to < packed.len)
             to = to + in_piece < packed.len ? to + in_piece : packed.len;
         buf_reserve(out, out_piece);
-        rc = decompressor_run(d, bytes_of(packed.data + from, to - from), to == packed.len, &used, out->data + out->len, out_piece, &made, &done, err);
+        rc = decompressor_run(d, bytes_of(packed.data + from, to - from), to == packed.len, &used,
+                              out->data + out->len, out_piece, &made, &done, err);
         if (rc != RC_OK)
             break;
         ck_assert_uint_le(used, to - from);
@@ -140,7 +142,8 @@ START_TEST(a_cut_is_an_error_wherever_it_falls)
     for (size_t n = 1; n < packed.len; n += n < 40 || n + 40 > packed.len ? 1 : 37) {
         struct buf out = {0};
 
-        ck_assert_rc(unpack(kinds[_i], bytes_of(packed.data, n), 4096, 4096, &out, &err), RC_CORRUPT);
+        ck_assert_rc(unpack(kinds[_i], bytes_of(packed.data, n), 4096, 4096, &out, &err),
+                     RC_CORRUPT);
         ck_assert_uint_le(out.len, plain.len);
         buf_release(&out);
     }
@@ -149,7 +152,8 @@ START_TEST(a_cut_is_an_error_wherever_it_falls)
 }
 END_TEST
 
-/* One flipped bit is seen, by the checksum at the latest; bytes after the end are not taken for nothing. */
+/* One flipped bit is seen, by the checksum at the latest; bytes after the end are not taken for
+ * nothing. */
 START_TEST(damage_is_an_error)
 {
     struct buf plain = {0}, packed = {0};
@@ -195,7 +199,8 @@ START_TEST(a_window_over_the_limit_is_refused)
 
     sample(&plain);
     zstd_append(buf_bytes(&plain), ZSTD_WINDOW_LOG_MAX + 1, &packed);
-    ck_assert_rc_msg(unpack(COMPRESSION_ZSTD, buf_bytes(&packed), 4096, 4096, &out, &err), RC_CORRUPT, "too much memory");
+    ck_assert_rc_msg(unpack(COMPRESSION_ZSTD, buf_bytes(&packed), 4096, 4096, &out, &err),
+                     RC_CORRUPT, "too much memory");
     buf_release(&plain);
     buf_release(&packed);
     buf_release(&out);
@@ -219,13 +224,17 @@ static const struct {
     {"a.zst", "\x1f\x8b", 2, RC_CORRUPT, 0},
     {"a.csv.bz2", "BZh91A", 6, RC_UNSUPPORTED, 0},
     {"BZh.csv", "BZh9,1", 6, RC_OK, COMPRESSION_NONE},
-    {"a", "\xfd" "7zXZ\0", 6, RC_UNSUPPORTED, 0},
+    {"a",
+     "\xfd"
+     "7zXZ\0",
+     6, RC_UNSUPPORTED, 0},
 };
 START_TEST(compression_is_told_by_content_and_a_lying_name_fails)
 {
     enum compression got = COMPRESSION_NONE;
     struct err err = {0};
-    enum rc rc = compression_of(heads[_i].name, bytes_of(heads[_i].head, heads[_i].len), &got, &err);
+    enum rc rc =
+        compression_of(heads[_i].name, bytes_of(heads[_i].head, heads[_i].len), &got, &err);
 
     ck_assert_int_eq(rc, heads[_i].rc);
     if (rc == RC_OK)
@@ -239,4 +248,5 @@ TEST_MAIN("decompress", tcase_add_loop_test(tc, pieces_of_every_size_give_the_sa
           tcase_add_loop_test(tc, a_cut_is_an_error_wherever_it_falls, 0, 2);
           tcase_add_loop_test(tc, damage_is_an_error, 0, 2);
           tcase_add_test(tc, a_window_over_the_limit_is_refused);
-          tcase_add_loop_test(tc, compression_is_told_by_content_and_a_lying_name_fails, 0, ARRAY_LEN(heads)))
+          tcase_add_loop_test(tc, compression_is_told_by_content_and_a_lying_name_fails, 0,
+                              ARRAY_LEN(heads)))

@@ -1,4 +1,5 @@
-/* test_json_format.c - JSON lines: values of every type, what is refused and why, what is written. */
+/* test_json_format.c - JSON lines: values of every type, what is refused and why, what is written.
+ */
 #include "job/format/field.h"
 #include "job/format/format.h"
 #include "tests/lib/check_ext.h"
@@ -32,7 +33,8 @@ static void fixture_init(struct fixture *f, const char *const *pairs)
     options_of(f, pairs);
 }
 
-static void field(struct fixture *f, const char *name, enum type_kind kind, uint8_t precision, uint8_t scale)
+static void field(struct fixture *f, const char *name, enum type_kind kind, uint8_t precision,
+                  uint8_t scale)
 {
     struct type t = type_of(kind);
 
@@ -110,7 +112,8 @@ static const struct {
     const char *why;
 } values[] = {
     {TYPE_BIGINT, 0, 0, "-9223372036854775808", "-9223372036854775808", NULL},
-    {TYPE_BIGINT, 0, 0, "9223372036854775808", NULL, "field v: number out of range: 9223372036854775808"},
+    {TYPE_BIGINT, 0, 0, "9223372036854775808", NULL,
+     "field v: number out of range: 9223372036854775808"},
     {TYPE_BIGINT, 0, 0, "123456789012345678901234567890", NULL, "number out of range"},
     {TYPE_BIGINT, 0, 0, "1.5", NULL, "not a whole number: '1.5'"},
     {TYPE_BIGINT, 0, 0, "1e3", NULL, "not a whole number: '1e3'"},
@@ -175,7 +178,8 @@ START_TEST(a_value_is_read_or_refused_with_the_reason)
 }
 END_TEST
 
-/* Lines that hold more, or something else, than one object are broken, wherever the fault lies; nothing is skipped unseen. */
+/* Lines that hold more, or something else, than one object are broken, wherever the fault lies;
+ * nothing is skipped unseen. */
 static const struct {
     const char *line, *why;
 } broken[] = {
@@ -264,7 +268,8 @@ START_TEST(fields_are_found_by_name)
     field(&f, "b", TYPE_INT, 0, 0);
     for (size_t piece = 1; piece <= 64; piece++) {
         ck_assert_ok(decode(&f, bytes_of_str(text), piece, &err));
-        ck_assert_bytes_str(buf_bytes(&f.rows), "x|1\ny|2\nnull|null\nnew|3\nescaped|null\nnull|4\n");
+        ck_assert_bytes_str(buf_bytes(&f.rows),
+                            "x|1\ny|2\nnull|null\nnew|3\nescaped|null\nnull|4\n");
     }
     fixture_release(&f);
 }
@@ -273,7 +278,8 @@ END_TEST
 /* With ignore-parse-errors a text takes any value, other fields become null and are counted. */
 START_TEST(bad_fields_become_null_when_asked)
 {
-    static const char text[] = "{\"a\": [ \"e l\\\"m\" , {\"x\" : 1} ] ,\"b\":1}\n{\"a\":12.50,\"b\":\"x\"}\n{\"a\":true,\"b\":1.5}\n";
+    static const char text[] = "{\"a\": [ \"e l\\\"m\" , {\"x\" : 1} ] "
+                               ",\"b\":1}\n{\"a\":12.50,\"b\":\"x\"}\n{\"a\":true,\"b\":1.5}\n";
     struct fixture f;
     struct err err = {0};
 
@@ -297,7 +303,8 @@ START_TEST(a_missing_field_fails_when_asked)
     fixture_init(&f, (const char *const[]){"json.fail-on-missing-field", "true", NULL});
     field(&f, "a", TYPE_VARCHAR, 0, 0);
     ck_assert_ok(decode(&f, bytes_of_str("{\"a\":null}"), 5, &err));
-    ck_assert_rc_msg(decode(&f, bytes_of_str("{\"b\":1}"), 5, &err), RC_INVALID, "field a: is missing");
+    ck_assert_rc_msg(decode(&f, bytes_of_str("{\"b\":1}"), 5, &err), RC_INVALID,
+                     "field a: is missing");
     fixture_release(&f);
 }
 END_TEST
@@ -307,11 +314,15 @@ static const struct {
     enum rc rc;
     const char *message;
 } bad_options[] = {
-    {{"json.fail-on-missing-field", "true", "json.ignore-parse-errors", "true", NULL}, RC_INVALID, "exclude each other"},
+    {{"json.fail-on-missing-field", "true", "json.ignore-parse-errors", "true", NULL},
+     RC_INVALID,
+     "exclude each other"},
     {{"json.ignore-parse-errors", "true", "varve.bad-rows", "skip", NULL}, RC_INVALID, "two rules"},
     {{"json.timestamp-format.standard", "RFC", NULL}, RC_INVALID, "SQL|ISO-8601"},
     {{"json.map-null-key.mode", "DROP", NULL}, RC_UNSUPPORTED, "no MAP types"},
-    {{"json.ignore-parse-error", "true", NULL}, RC_INVALID, "nearest is 'json.ignore-parse-errors'"},
+    {{"json.ignore-parse-error", "true", NULL},
+     RC_INVALID,
+     "nearest is 'json.ignore-parse-errors'"},
 };
 START_TEST(a_wrong_option_is_refused)
 {
@@ -325,8 +336,8 @@ START_TEST(a_wrong_option_is_refused)
         keys[n] = bad_options[_i].pairs[2 * n];
         option_values[n] = bad_options[_i].pairs[2 * n + 1];
     }
-    ck_assert_rc_msg(json_format.options(arena, n, keys, option_values, &options, &err), bad_options[_i].rc,
-                     bad_options[_i].message);
+    ck_assert_rc_msg(json_format.options(arena, n, keys, option_values, &options, &err),
+                     bad_options[_i].rc, bad_options[_i].message);
     arena_free(arena);
 }
 END_TEST
@@ -359,7 +370,8 @@ static void write_row(struct fixture *f, struct buf *out, const bool *skip)
     e->ops->free(e);
 }
 
-/* Key order of the table, exact decimals, Jackson's escapes; what is no JSON number goes as a string. */
+/* Key order of the table, exact decimals, Jackson's escapes; what is no JSON number goes as a
+ * string. */
 START_TEST(rows_are_written_as_flink_writes_them)
 {
     static const struct {
@@ -368,12 +380,16 @@ START_TEST(rows_are_written_as_flink_writes_them)
     } cases[] = {
         {{NULL},
          "{\"k\":null,\"d\":\"-Infinity\",\"c\":null,\"m\":null,\"D\":null,\"y\":null}\n"
-         "{\"k\":\"q\\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001F\x7f\xc3\xa9\",\"d\":1.0E10,\"c\":1.0E-7,\"m\":\"2024-02-29 10:15:30.5\","
+         "{\"k\":\"q\\\"\\\\/"
+         "\\b\\f\\n\\r\\t\\u0000\\u001F\x7f\xc3\xa9\",\"d\":1.0E10,\"c\":1.0E-7,\"m\":\"2024-02-29 "
+         "10:15:30.5\","
          "\"D\":\"2024-02-29\",\"y\":\"AAH/\"}\n",
          false},
-        {{"json.encode.ignore-null-fields", "true", "json.encode.decimal-as-plain-number", "true", "json.timestamp-format.standard", "ISO-8601", NULL},
+        {{"json.encode.ignore-null-fields", "true", "json.encode.decimal-as-plain-number", "true",
+          "json.timestamp-format.standard", "ISO-8601", NULL},
          "{\"d\":\"-Infinity\"}\n"
-         "{\"d\":1.0E10,\"c\":0.00000010,\"m\":\"2024-02-29T10:15:30.5\",\"D\":\"2024-02-29\",\"y\":\"AAH/\"}\n",
+         "{\"d\":1.0E10,\"c\":0.00000010,\"m\":\"2024-02-29T10:15:30.5\",\"D\":\"2024-02-29\","
+         "\"y\":\"AAH/\"}\n",
          true},
     };
     static const bool skip[6] = {true};
@@ -408,7 +424,8 @@ START_TEST(what_is_written_is_read_back)
     field(&f, "t", TYPE_TIMESTAMP, 9, 0);
     b = batch_builder_new(&f.schema);
     for (int c = 0; c < 256; c++) {
-        uint8_t text[4] = {'x', (uint8_t)(c < 0x80 ? c : 0xc3), (uint8_t)(c < 0x80 ? 'y' : 0x80 | (c & 0x3f)), 'z'};
+        uint8_t text[4] = {'x', (uint8_t)(c < 0x80 ? c : 0xc3),
+                           (uint8_t)(c < 0x80 ? 'y' : 0x80 | (c & 0x3f)), 'z'};
 
         batch_append_bytes(b, 0, bytes_of(text, 4));
         batch_append_int(b, 1, 1700000000000000000ll + c);
@@ -428,7 +445,8 @@ START_TEST(what_is_written_is_read_back)
 }
 END_TEST
 
-TEST_MAIN("json_format", tcase_add_loop_test(tc, a_value_is_read_or_refused_with_the_reason, 0, ARRAY_LEN(values));
+TEST_MAIN("json_format",
+          tcase_add_loop_test(tc, a_value_is_read_or_refused_with_the_reason, 0, ARRAY_LEN(values));
           tcase_add_loop_test(tc, a_line_that_is_not_one_object_is_refused, 0, ARRAY_LEN(broken));
           tcase_add_test(tc, deep_nesting_is_refused_not_followed);
           tcase_add_test(tc, fields_are_found_by_name);

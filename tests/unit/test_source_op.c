@@ -1,4 +1,5 @@
-/* test_source_op.c - the head of a source task: pacing by the clock, positions in state, the end of event time. */
+/* test_source_op.c - the head of a source task: pacing by the clock, positions in state, the end of
+ * event time. */
 #include "job/operator/operators.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/sim_clock.h"
@@ -18,7 +19,7 @@ struct fixture {
     struct sim_clock clock;
     struct env env;
     struct operator_metrics metrics[4];
-    struct operator *op[4];
+    struct operator* op[4];
     struct operator_state *state[4];
     struct sink sink;
 };
@@ -60,12 +61,16 @@ static void fixture_init(struct fixture *f, int64_t end, int64_t rows_per_second
     f->sink = (struct sink){{on_batch, on_watermark, NULL}, 0, 0, 0};
 }
 
-static void open_all(struct fixture *f, uint32_t parallelism, const struct list_state *lists, size_t count)
+static void open_all(struct fixture *f, uint32_t parallelism, const struct list_state *lists,
+                     size_t count)
 {
     struct err err = {0};
 
     for (uint32_t i = 0; i < parallelism; i++) {
-        struct operator_context ctx = {.env = &f->env, .parallelism = parallelism, .subtask_index = i, .metrics = &f->metrics[i],
+        struct operator_context ctx = {.env = &f->env,
+                                       .parallelism = parallelism,
+                                       .subtask_index = i,
+                                       .metrics = &f->metrics[i],
                                        .restored = lists != NULL};
 
         f->state[i] = operator_state_new();
@@ -119,7 +124,8 @@ static const struct {
     uint32_t parallelism;
 } rates[] = {{1, 1}, {1, 3}, {7, 2}, {1000, 1}, {1000, 3}, {1000000, 2}};
 
-/* Over all subtasks, within one row and one step of the clock, also where a subtask gets less than a row a second. */
+/* Over all subtasks, within one row and one step of the clock, also where a subtask gets less than
+ * a row a second. */
 START_TEST(the_rate_holds_over_all_subtasks)
 {
     struct fixture f;
@@ -137,7 +143,8 @@ START_TEST(the_rate_holds_over_all_subtasks)
         }
         ck_assert_msg((int64_t)f.sink.rows <= rate * elapsed_ms / 1000 + 1 &&
                           (int64_t)f.sink.rows >= rate * (elapsed_ms - 10) / 1000 - 1,
-                      "%llu rows after %lld ms at %lld a second", (unsigned long long)f.sink.rows, (long long)elapsed_ms, (long long)rate);
+                      "%llu rows after %lld ms at %lld a second", (unsigned long long)f.sink.rows,
+                      (long long)elapsed_ms, (long long)rate);
         sim_clock_advance_ms(&f.clock, 5);
         elapsed_ms += 5;
     }
@@ -176,7 +183,8 @@ START_TEST(what_was_missed_is_made_up_for_one_second_only)
         poll(&f, 0, &retry);
         sim_clock_advance_ms(&f.clock, 1);
     }
-    ck_assert_msg(f.sink.rows >= 100 && f.sink.rows <= 104, "%llu rows", (unsigned long long)f.sink.rows);
+    ck_assert_msg(f.sink.rows >= 100 && f.sink.rows <= 104, "%llu rows",
+                  (unsigned long long)f.sink.rows);
     close_all(&f, 1);
     arena_free(f.arena);
 }
@@ -243,7 +251,8 @@ START_TEST(an_error_of_the_source_names_the_table)
     ctx.env = &f.env;
     ctx.metrics = &f.metrics[0];
     f.op[0] = source_op_new(&f.spec);
-    ck_assert_rc_msg(f.op[0]->ops->open(f.op[0], &ctx, &err), RC_INVALID, "table numbers: datagen: field n: start 1");
+    ck_assert_rc_msg(f.op[0]->ops->open(f.op[0], &ctx, &err), RC_INVALID,
+                     "table numbers: datagen: field n: start 1");
     f.op[0]->ops->close(f.op[0], false);
     arena_free(f.arena);
 }

@@ -1,4 +1,5 @@
-/* test_watermark.c - event time over rows: which rows are late must not depend on batches; intervals, idleness, the end. */
+/* test_watermark.c - event time over rows: which rows are late must not depend on batches;
+ * intervals, idleness, the end. */
 #include "job/datetime.h"
 #include "job/format/format.h"
 #include "job/operator/operators.h"
@@ -24,7 +25,7 @@ struct fixture {
     struct env env;
     struct operator_metrics metrics;
     struct operator_context ctx;
-    struct operator *op;
+    struct operator* op;
     struct sink sink;
     struct batch_builder *rows;
 };
@@ -73,8 +74,11 @@ static void fixture_init(struct fixture *f, int64_t interval_ms, int64_t idle_ms
     f->fields[0] = (struct schema_field){"ts", t};
     f->fields[1] = (struct schema_field){"mark", t};
     f->schema = (struct schema){2, f->fields, 0};
-    f->spec = (struct watermark_spec){
-        .input = &f->schema, .watermark = expr_new_column(f->arena, 1, t), .emit_interval_ms = interval_ms, .idle_timeout_ms = idle_ms, .time_zone = "UTC"};
+    f->spec = (struct watermark_spec){.input = &f->schema,
+                                      .watermark = expr_new_column(f->arena, 1, t),
+                                      .emit_interval_ms = interval_ms,
+                                      .idle_timeout_ms = idle_ms,
+                                      .time_zone = "UTC"};
     sim_clock_init(&f->clock, 0);
     f->env = (struct env){.fs = fs_posix(), .clock = &f->clock.clock};
     f->ctx = (struct operator_context){.env = &f->env, .metrics = &f->metrics, .parallelism = 1};
@@ -111,7 +115,8 @@ static int64_t tick(struct fixture *f)
     int64_t next = INT64_MAX;
     struct err err = {0};
 
-    ck_assert_ok(f->op->ops->tick(f->op, clock_mono_ns(&f->clock.clock), &next, &f->sink.out, &err));
+    ck_assert_ok(
+        f->op->ops->tick(f->op, clock_mono_ns(&f->clock.clock), &next, &f->sink.out, &err));
     return next == INT64_MAX ? -1 : (next - clock_mono_ns(&f->clock.clock)) / NS_PER_MS;
 }
 
@@ -123,9 +128,11 @@ static size_t case_times(int64_t *ts, size_t cap)
     size_t n = 0;
     char *line, *save = NULL;
 
-    ck_assert_ok(fs_read_all(fs_posix(), TESTS_DIR "/cases/07-out-of-order-and-late/input.csv", 1u << 20, &text, &err));
+    ck_assert_ok(fs_read_all(fs_posix(), TESTS_DIR "/cases/07-out-of-order-and-late/input.csv",
+                             1u << 20, &text, &err));
     (void)buf_cstr(&text);
-    for (line = strtok_r((char *)text.data, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+    for (line = strtok_r((char *)text.data, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save)) {
         size_t len = strcspn(line, ",");
 
         ck_assert_uint_lt(n, cap);
@@ -143,11 +150,15 @@ static const struct {
 static int64_t late_rows(int64_t delay_ms)
 {
     json_error_t error;
-    json_t *answer = json_load_file(TESTS_DIR "/cases/07-out-of-order-and-late/answer.json", 0, &error), *late;
+    json_t *answer =
+               json_load_file(TESTS_DIR "/cases/07-out-of-order-and-late/answer.json", 0, &error),
+           *late;
     int64_t n;
 
     ck_assert_ptr_nonnull(answer);
-    late = json_object_get(answer, delay_ms == 2000 ? "late_rows" : delay_ms == 0 ? "late_rows_delay0" : "late_rows_delay30");
+    late = json_object_get(answer, delay_ms == 2000 ? "late_rows"
+                                   : delay_ms == 0  ? "late_rows_delay0"
+                                                    : "late_rows_delay30");
     n = json_is_array(late) ? (int64_t)json_array_size(late) : json_integer_value(late);
     ck_assert_ptr_nonnull(late);
     json_decref(answer);
@@ -171,8 +182,8 @@ START_TEST(late_rows_do_not_depend_on_batches)
                 process(&f);
         }
         ck_assert_uint_eq(f.sink.rows, n);
-        ck_assert_msg((int64_t)f.sink.late == want, "batches of %zu: %llu late rows, expected %lld", batch,
-                      (unsigned long long)f.sink.late, (long long)want);
+        ck_assert_msg((int64_t)f.sink.late == want, "batches of %zu: %llu late rows, expected %lld",
+                      batch, (unsigned long long)f.sink.late, (long long)want);
         fixture_release(&f);
     }
 }
@@ -257,7 +268,8 @@ START_TEST(nulls_in_time_columns)
     batch_append_null(f.rows, 0);
     batch_append_int(f.rows, 1, 5);
     batch_row_end(f.rows, ROW_INSERT);
-    ck_assert_rc_msg(f.op->ops->process(f.op, batch_builder_view(f.rows), &f.sink.out, &err), RC_INVALID, "event time column ts is null");
+    ck_assert_rc_msg(f.op->ops->process(f.op, batch_builder_view(f.rows), &f.sink.out, &err),
+                     RC_INVALID, "event time column ts is null");
     fixture_release(&f);
 }
 END_TEST
@@ -280,7 +292,8 @@ START_TEST(the_end_of_event_time_passes)
 }
 END_TEST
 
-TEST_MAIN("watermark", tcase_add_loop_test(tc, late_rows_do_not_depend_on_batches, 0, ARRAY_LEN(delays));
+TEST_MAIN("watermark",
+          tcase_add_loop_test(tc, late_rows_do_not_depend_on_batches, 0, ARRAY_LEN(delays));
           tcase_add_test(tc, rows_in_order_stay_one_batch);
           tcase_add_test(tc, an_interval_spaces_watermarks);
           tcase_add_test(tc, silence_makes_the_channel_idle);
