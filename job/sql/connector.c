@@ -503,6 +503,8 @@ static enum rc file_source_of(struct arena *arena, const struct connector_table 
     RETURN_IF_ERR(read_path(arena, t, &config->path, err));
     RETURN_IF_ERR(read_format(arena, t, &config->format, &config->format_options, err));
     config->schema = schema_copy(arena, t->schema);
+    config->listing = ARENA_NEW(arena, struct file_listing);
+    file_listing_init(config->listing);
     config->monitor_interval_ms = number_of(t, c, "source.monitor-interval", 0);
     out->bounded = config->monitor_interval_ms == 0;
     out->spec.rows_per_second = number_of(t, c, "varve.rows-per-second", 0);
