@@ -650,9 +650,9 @@ static void coordinator_config_of(const struct driver_config *c, struct arena *a
     };
     if (out->interval_ms > 0 && out->interval_ms < out->min_pause_ms)
         out->interval_ms = out->min_pause_ms; /* as in Flink */
-    /* Without a final checkpoint tasks end one by one, and an attempt among them would lack the state of those gone. */
+    /* Tasks end only when the whole job does; an attempt among those still ending would lack the state of those gone. */
     out->final_checkpoint = periodic && out->after_tasks_finish;
-    out->after_tasks_finish = out->final_checkpoint;
+    out->after_tasks_finish = false;
     env_rng(c->env, "first checkpoint", &out->rng);
 }
 

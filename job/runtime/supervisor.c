@@ -212,36 +212,64 @@ static void deploy(struct job *job, const struct assignment *assignment, uint64_
     driver_start(job->driver);
 }
 
+/* Opens a snapshot of this job from its directory, for job->assignment. */
+static enum rc load_from(struct job *job, const char *dir, const struct assignment **out, struct err *err)
+{
+    struct recovery_options options = {0};
+    uint32_t key_group_count;
+
+    RETURN_IF_ERR(recovery_open(job->env, dir, &options, &job->recovered, err));
+    RETURN_IF_ERR(restore_plan_assign(job->graph, job->recovered.meta, true, job->assign_arena, &job->assignment,
+                                      &key_group_count, err));
+    ASSERT(key_group_count == job->graph->key_group_count);
+    *out = &job->assignment;
+    return RC_OK;
+}
+
+/* A stop's savepoint that is newer than the newest checkpoint. */
+static enum rc load_stop(struct job *job, uint64_t *checkpoint_id, const struct assignment **out, struct err *err)
+{
+    RETURN_IF_ERR(load_from(job, job->stop_path, out, err));
+    if (job->recovered.meta->checkpoint_id > *checkpoint_id) {
+        *checkpoint_id = job->recovered.meta->checkpoint_id;
+        return RC_OK;
+    }
+    *out = NULL;
+    job->stop_path[0] = '\0'; /* a checkpoint was completed after it */
+    recovered_release(&job->recovered);
+    return RC_OK;
+}
+
 /* The state to go back to: the newest completed checkpoint, the snapshot the job started from, or nothing. */
 static enum rc load_latest(struct job *job, const struct assignment **out, uint64_t *checkpoint_id, struct err *err)
 {
-    const struct checkpoint_metadata *tree;
-    struct recovery_options options = {0};
     char dir[FS_PATH_MAX];
     uint32_t key_group_count;
     bool is_restored;
 
     *out = NULL;
+    recovered_release(&job->recovered);
+    arena_free(job->assign_arena);
+    job->assign_arena = arena_new(0);
     driver_latest(job->driver, checkpoint_id, &is_restored);
+    if (job->stop_path[0] != '\0') {
+        RETURN_IF_ERR(load_stop(job, checkpoint_id, out, err));
+        if (*out != NULL)
+            return RC_OK;
+    }
     if (*checkpoint_id == 0)
         return RC_OK;
     if (is_restored) {
         *out = &job->plan.assignment;
         return RC_OK;
     }
-    recovered_release(&job->recovered);
-    arena_free(job->assign_arena);
-    job->assign_arena = arena_new(0);
     if (storage_job_dir(job->storage) != NULL) {
         RETURN_IF_ERR(layout_checkpoint_dir(dir, sizeof dir, storage_job_dir(job->storage), *checkpoint_id, err));
-        RETURN_IF_ERR(recovery_open(job->env, dir, &options, &job->recovered, err));
-        tree = job->recovered.meta;
-    } else {
-        tree = driver_latest_tree(job->driver);
-        ASSERT(tree != NULL && tree->checkpoint_id == *checkpoint_id);
+        return load_from(job, dir, out, err);
     }
-    RETURN_IF_ERR(restore_plan_assign(job->graph, tree, true, job->assign_arena, &job->assignment, &key_group_count, err));
-    ASSERT(key_group_count == job->graph->key_group_count);
+    ASSERT(driver_latest_tree(job->driver) != NULL);
+    RETURN_IF_ERR(restore_plan_assign(job->graph, driver_latest_tree(job->driver), true, job->assign_arena,
+                                      &job->assignment, &key_group_count, err));
     *out = &job->assignment;
     return RC_OK;
 }
@@ -279,6 +307,8 @@ static void start_failing(struct job *job, const struct err *err, const char *ta
     job->failure_final = final;
     log_line(job->env->log, LOG_WARN, "job failing id=%s task=\"%s\": %s", job->id, task, err->msg);
     set_state(job, JOB_FAILING);
+    if (driver_stop_path(job->driver) != NULL)
+        snprintf(job->stop_path, sizeof job->stop_path, "%s", driver_stop_path(job->driver));
     driver_job_failing(job->driver);
     tear_down(job);
 }

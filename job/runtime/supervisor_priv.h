@@ -48,6 +48,8 @@ struct job {
     struct checkpoint_driver *driver;
     struct restart_strategy *restart;
     struct restore_plan plan;         /* the snapshot it started from, while that may be restored again */
+    char stop_path[FS_PATH_MAX];      /* savepoint of a stop whose tasks did not all end: committed, so a restart goes back
+                                       * to it and not to an older checkpoint; "" : none */
     struct recovered recovered;       /* what the present deployment was restored from, if not `plan` */
     struct arena *assign_arena;
     struct assignment assignment;

@@ -217,6 +217,7 @@ static enum rc end_one(struct task *t, struct err *err)
     if (t->draining_for != 0)
         return RC_OK; /* a stop with drain: the barrier itself tells the next task */
     emitter_end(t->emitter);
+    t->end_sent = true;
     ev = task_event_new(t, TASK_EVENT_END_OF_DATA);
     task_send(t, ev);
     return RC_OK;

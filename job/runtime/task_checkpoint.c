@@ -255,7 +255,8 @@ enum rc task_barrier(struct task *t, int64_t now, struct err *err)
         part_free(p);
         return rc;
     }
-    emitter_barrier(t->emitter, &p->barrier);
+    if (!t->end_sent) /* else those behind get it by message too */
+        emitter_barrier(t->emitter, &p->barrier);
     if (checkpoint_kind_is_sync(p->barrier.kind))
         t->stopped_for = id;
     p->start_mono_ns = clock_mono_ns(t->config.env->clock);

@@ -62,6 +62,7 @@ struct task {
     bool ending;       /* operators are being told so */
     uint32_t ended_operators;
     bool data_ended;   /* all have been told and have given their last results */
+    bool end_sent;     /* downstream was told: nothing more goes there */
     bool finish_asked;
     int64_t next_tick_ns, next_stats_ns, last_step_end_ns;
     enum task_waits waits_for;

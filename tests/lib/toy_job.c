@@ -210,6 +210,7 @@ struct toy_sum {
     struct row_key *key;
     struct batch_builder *rows;
     bool ended, given;
+    uint8_t given_groups[128]; /* whose results have been given out: union state, so that a restore repeats none */
 };
 
 static enum rc sum_open(struct operator *op, const struct operator_context *ctx, struct err *err)
@@ -222,6 +223,13 @@ static enum rc sum_open(struct operator *op, const struct operator_context *ctx,
     if (atomic_load(&s->spec->board->fail_opens) > 0 && atomic_fetch_sub(&s->spec->board->fail_opens, 1) > 0)
         return err_set(err, atomic_load(&s->spec->board->fail_rc), "toy sum does not open, as asked");
     s->key = row_key_new(&schema, 1, keys, ctx->key_group_count, KEY_NS_VOID);
+    {
+        const struct bytes *items;
+        size_t n = ctx->restored ? operator_state_restored(ctx->state, "given", &items) : 0;
+
+        for (size_t i = 0; i < n; i++)
+            s->given_groups[items[i].data[0]] = 1;
+    }
     return keyed_state_open(ctx->keyed, &sum_state, &s->state, err);
 }
 
@@ -274,12 +282,16 @@ static enum rc sum_drain(struct operator *op, struct output *out, bool *more, st
             uint64_t acc[2];
 
             ASSERT(values[i].len == 16);
+            if (s->given_groups[keys[i].data[0]])
+                continue;
             memcpy(acc, values[i].data, 16);
             count += acc[0];
             sum += acc[1];
         }
     } while (got > 0);
     keyed_scan_close(cursor);
+    for (uint32_t g = 0; g < 128; g++)
+        s->given_groups[g] |= keygroup_owner(g, s->ctx->parallelism, 128) == s->ctx->subtask_index;
     batch_builder_clear(s->rows);
     batch_append_int(s->rows, 0, -(int64_t)count);
     batch_append_int(s->rows, 1, (int64_t)sum);
@@ -290,10 +302,19 @@ static enum rc sum_drain(struct operator *op, struct output *out, bool *more, st
 static enum rc sum_snapshot(struct operator *op, const struct barrier *barrier, struct err *err)
 {
     struct toy_sum *s = (struct toy_sum *)op;
+    uint8_t groups[128];
+    struct bytes items[128];
+    size_t n = 0;
 
     (void)barrier;
     if (atomic_load(&s->spec->board->fail_snapshots) > 0 && atomic_fetch_sub(&s->spec->board->fail_snapshots, 1) > 0)
         return err_set(err, RC_IO, "toy sum does not snapshot, as asked");
+    for (uint32_t g = 0; g < 128; g++) {
+        groups[g] = (uint8_t)g;
+        if (s->given_groups[g])
+            items[n++] = bytes_of(&groups[g], 1);
+    }
+    operator_state_set(s->ctx->state, "given", LIST_UNION, items, n);
     return RC_OK;
 }
 

@@ -184,6 +184,7 @@ START_TEST(stop_and_go_on_at_another_parallelism)
     char path[FS_PATH_MAX] = "";
     struct toy_totals shown = {0};
 
+    set("state.backend.type", _i == 0 ? "hashmap" : "rocksdb");
     board.pause_ns = NS_PER_MS;
     for (int i = 0; i < 4; i++) {
         struct job_restore restore = {.path = path};
@@ -268,6 +269,7 @@ START_TEST(cancel_and_resume)
     struct job_restore restore = {.resume = true};
     char id[64];
 
+    set("state.backend.type", _i == 0 ? "hashmap" : "rocksdb");
     board.pause_ns = NS_PER_MS;
     job = start(2, 2, NULL);
     await_checkpoints(job, 3);
@@ -407,9 +409,7 @@ START_TEST(restoring_from_a_running_job_harms_neither)
     struct job *first, *second;
     struct job_restore restore = {0};
     char root[FS_PATH_MAX];
-    struct toy_board own = board;
 
-    (void)own;
     board.pause_ns = NS_PER_MS;
     set("execution.checkpointing.num-retained", "3");
     first = start(2, 2, NULL);
@@ -516,10 +516,10 @@ TEST_MAIN("supervisor", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_loop_test(tc, bounded_input_ends_with_all_its_rows, 0, ARRAY_LEN(shapes));
           tcase_add_test(tc, the_end_takes_its_own_checkpoint);
           tcase_add_loop_test(tc, failures_repeat_nothing, 0, 3);
-          tcase_add_test(tc, stop_and_go_on_at_another_parallelism);
+          tcase_add_loop_test(tc, stop_and_go_on_at_another_parallelism, 0, 2);
           tcase_add_test(tc, a_drain_fires_what_is_open);
           tcase_add_test(tc, a_savepoint_commits_nothing);
-          tcase_add_test(tc, cancel_and_resume);
+          tcase_add_loop_test(tc, cancel_and_resume, 0, 2);
           tcase_add_test(tc, cancel_deletes_when_told_so);
           tcase_add_loop_test(tc, suspend_keeps_and_can_be_resumed, 0, 2);
           tcase_add_loop_test(tc, wrong_input_is_final, 0, 2);

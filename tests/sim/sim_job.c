@@ -1,0 +1,201 @@
+/* sim_job.c - a whole job in one thread: a seed chooses the order of all steps, when time passes, and what goes wrong. The disk and the
+ * clock are doubles, so that a run takes milliseconds and a failure is its seed: VARVE_TEST_SEED=n repeats it.
+ *
+ * Law: whatever happens, when the job has ended the board shows each row of the input once, and the keyed state came to the same. */
+#include "job/runtime/supervisor_priv.h"
+#include "tests/lib/check_ext.h"
+#include "tests/lib/gen.h"
+#include "tests/lib/sim_clock.h"
+#include "tests/lib/sim_fs.h"
+#include "tests/lib/toy_job.h"
+
+#define STEPS_MAX 400000
+#define ROWS_PER_LANE 1500u
+
+struct world {
+    struct env env;
+    struct sim_clock clock;
+    struct toy_board board;
+    struct config *config;
+    struct rng rng;
+    uint64_t seed;
+    struct err err;
+};
+
+static void set(struct world *w, const char *key, const char *value)
+{
+    ck_assert_msg(config_set(w->config, CONFIG_SET, key, value, &w->err) == RC_OK, "%s", w->err.msg);
+}
+
+static void world_init(struct world *w, uint64_t seed)
+{
+    memset(w, 0, sizeof *w);
+    w->seed = seed;
+    rng_seed(&w->rng, seed);
+    sim_clock_init(&w->clock, 1700000000000);
+    w->env = (struct env){.log = getenv("VARVE_TEST_LOG") == NULL ? NULL : log_new(2, LOG_DEBUG, &w->clock.clock), .fs = sim_fs_new(&w->clock.clock), .clock = &w->clock.clock, .seed = seed | 1};
+    toy_board_init(&w->board);
+    w->board.rows_per_lane = ROWS_PER_LANE;
+    w->config = config_new();
+    set(w, "execution.checkpointing.dir", "/cp");
+    set(w, "execution.checkpointing.savepoint-dir", "/sp");
+    set(w, "execution.checkpointing.interval", gen_chance(&w->rng, 50) ? "10 ms" : "100 ms");
+    set(w, "execution.checkpointing.timeout", "2 s");
+    set(w, "execution.checkpointing.tolerable-failed-checkpoints", "5");
+    set(w, "execution.checkpointing.externalized-checkpoint-retention", "RETAIN_ON_CANCELLATION");
+    set(w, "execution.checkpointing.num-retained", gen_chance(&w->rng, 50) ? "1" : "3");
+    set(w, "execution.checkpointing.mode", "EXACTLY_ONCE");
+    set(w, "restart-strategy.type", "fixed-delay");
+    set(w, "restart-strategy.fixed-delay.attempts", "1000");
+    set(w, "restart-strategy.fixed-delay.delay", "10 ms");
+    set(w, "varve.exchange.capacity", gen_chance(&w->rng, 50) ? "1" : "8");
+}
+static void world_release(struct world *w)
+{
+    ck_assert_int_eq(w->board.open_operators, 0);
+    toy_board_release(&w->board);
+    config_free(w->config);
+    sim_fs_free(w->env.fs);
+}
+
+/* Now and then something happens to the job. */
+static void meddle(struct world *w, struct job *job, bool may_stop)
+{
+    struct job_operation_request req = {.kind = JOB_OP_SAVEPOINT};
+
+    switch (rng_below(&w->rng, 2000)) {
+    case 0:
+        w->board.fail_batches = 1;
+        break;
+    case 1:
+        w->board.fail_snapshots = 1;
+        break;
+    case 2:
+        w->board.fail_opens = 1;
+        break;
+    case 3:
+        req.kind = JOB_OP_CHECKPOINT;
+        /* fall through */
+    case 4:
+        (void)!job_operation_start(job, &req, &w->err);
+        err_clear(&w->err);
+        break;
+    case 5:
+        req.kind = JOB_OP_STOP;
+        if (may_stop)
+            (void)!job_operation_start(job, &req, &w->err);
+        err_clear(&w->err);
+        break;
+    case 6:
+        if (may_stop)
+            job_cancel(job);
+        break;
+    case 7:
+        if (may_stop)
+            job_suspend(job, gen_chance(&w->rng, 50));
+        break;
+    default:
+        break;
+    }
+}
+
+static void run_to_the_end(struct world *w, struct job *job, bool may_stop)
+{
+    int64_t next;
+    bool ended = false;
+
+    for (uint32_t step = 0; !ended; step++) {
+        struct executor *ex = job_executor(job);
+        bool ran = false;
+
+        ck_assert_msg(step < STEPS_MAX, "seed %llu: no end, state %s", (unsigned long long)w->seed,
+                      job_state_str(job_state(job)));
+        if (step < 20000) /* then it may come to its end in peace */
+            meddle(w, job, may_stop);
+        if (gen_chance(&w->rng, 30) || ex == NULL)
+            ended = job_step(job, &next);
+        else
+            ran = executor_step(ex, &w->rng);
+        if (!ran && gen_chance(&w->rng, 30))
+            sim_clock_advance_ns(&w->clock, (int64_t)rng_below(&w->rng, 5 * NS_PER_MS));
+    }
+}
+
+/* What holds all that was committed: the newest of the checkpoints and the savepoints of stops. path "" : --resume. */
+static void choose_snapshot(struct world *w, struct job *job, char path[FS_PATH_MAX], uint64_t *id)
+{
+    struct recovered newest = {0};
+    uint64_t newest_id = *id;
+
+    if (recovery_newest_of_job(&w->env, "/cp", "toy", &newest, &w->err) == RC_OK &&
+        newest.meta->checkpoint_id >= newest_id) {
+        newest_id = newest.meta->checkpoint_id;
+        path[0] = '\0';
+    }
+    err_clear(&w->err);
+    recovered_release(&newest);
+    for (struct operation *o = job->operations; o != NULL; o = o->next) {
+        struct checkpoint_metadata m;
+        struct arena *a;
+        uint64_t bytes;
+
+        ck_assert(o->result.completed);
+        if (o->result.kind != JOB_OP_STOP || o->result.location[0] == '\0')
+            continue;
+        a = arena_new(0);
+        ck_assert_msg(recovery_read_metadata(w->env.fs, o->result.location, a, &m, &bytes, &w->err) == RC_OK, "%s",
+                      w->err.msg);
+        if (m.checkpoint_id > newest_id) {
+            newest_id = m.checkpoint_id;
+            snprintf(path, FS_PATH_MAX, "%s", o->result.location);
+        }
+        arena_free(a);
+    }
+    *id = newest_id;
+}
+
+START_TEST(each_row_is_shown_once_in_every_order)
+{
+    struct world w;
+    struct toy_totals want = toy_expected(ROWS_PER_LANE), got;
+    struct job_restore restore = {.resume = true};
+    char path[FS_PATH_MAX] = "";
+    uint64_t id = 0;
+
+    world_init(&w, gen_seed(1000) + (uint64_t)_i);
+    for (int life = 0;; life++) {
+        uint32_t p = 1 + (uint32_t)rng_below(&w.rng, 3), q = 1 + (uint32_t)rng_below(&w.rng, 3);
+        struct job *job;
+        enum job_state state;
+        bool stopped = false;
+        enum rc rc = job_start_by_hand(&w.env, w.config, toy_graph(&w.board, p, q, 50), &restore, &job, &w.err);
+
+        ck_assert_msg(rc == RC_OK, "seed %llu, life %d: %s", (unsigned long long)w.seed, life, w.err.msg);
+        run_to_the_end(&w, job, life < 4);
+        state = job_state(job);
+        for (struct operation *o = job->operations; o != NULL; o = o->next)
+            stopped |= o->result.kind == JOB_OP_STOP && o->result.rc == RC_OK;
+        choose_snapshot(&w, job, path, &id);
+        {
+            struct err why;
+
+            job_failure(job, &why);
+            ck_assert_msg(state != JOB_FAILED, "seed %llu, life %d: %s", (unsigned long long)w.seed, life, why.msg);
+        }
+        job_free(job);
+        if (state == JOB_FINISHED && !stopped)
+            break;
+        restore = (struct job_restore){.path = path[0] != '\0' ? path : NULL, .resume = path[0] == '\0'};
+    }
+    got = toy_board_totals(&w.board);
+    ck_assert_msg(got.rows == want.rows && got.sum == want.sum, "seed %llu: %llu rows, sum %llu, instead of %llu, %llu",
+                  (unsigned long long)w.seed, (unsigned long long)got.rows, (unsigned long long)got.sum,
+                  (unsigned long long)want.rows, (unsigned long long)want.sum);
+    ck_assert_msg(got.final_count == want.final_count && got.final_sum == want.final_sum,
+                  "seed %llu: keyed state came to %llu rows, sum %llu", (unsigned long long)w.seed,
+                  (unsigned long long)got.final_count, (unsigned long long)got.final_sum);
+    world_release(&w);
+}
+END_TEST
+
+TEST_MAIN("sim_job", tcase_add_loop_test(tc, each_row_is_shown_once_in_every_order, 0, 60))
