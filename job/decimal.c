@@ -342,8 +342,7 @@ int decimal_cmp(int128 a, uint32_t sa, int128 b, uint32_t sb)
         return a < b ? -1 : a > b;
     x = wide_of(magnitude(a));
     y = wide_of(magnitude(b));
-    if (!wide_mul_pow10(&x, s - sa) || !wide_mul_pow10(&y, s - sb))
-        ASSERT(!"scales are at most 38");
+    ASSERT(wide_mul_pow10(&x, s - sa) && wide_mul_pow10(&y, s - sb)); /* 76 digits at most */
     for (int i = LIMBS - 1; i >= 0 && order == 0; i--)
         order = x.limb[i] < y.limb[i] ? -1 : x.limb[i] > y.limb[i];
     return a < 0 ? -order : order;
