@@ -170,7 +170,7 @@ static void say_how_to_resume(struct host *h, struct job *job)
         cli_say(h->cli, "  resume all jobs with: varve run --resume %s%s", h->resume_options, h->resume_script);
 }
 
-static void report_ended(struct host *h)
+void host_report_ended(struct host *h)
 {
     for (size_t i = 0; i < h->job_count; i++) {
         if (h->reported[i] || !job_state_is_final(job_state(h->jobs[i])))
@@ -189,7 +189,7 @@ void host_turn(struct host *h)
 
     if (which != 0)
         on_signal(h, which);
-    report_ended(h);
+    host_report_ended(h);
     if (!h->no_line)
         progress_tick(h->progress);
 }
@@ -219,7 +219,7 @@ int host_wait_all(struct host *h)
 
     for (size_t i = 0; i < h->job_count; i++)
         host_wait_job(h, h->jobs[i]);
-    report_ended(h);
+    host_report_ended(h);
     progress_clear(h->progress);
     for (size_t i = 0; i < h->job_count; i++) {
         enum job_state s = job_state(h->jobs[i]);

@@ -42,6 +42,8 @@ int host_open(struct host *h, struct cli *cli, const struct config *config, bool
 int host_start_rest(struct host *h, struct gateway *gateway);
 /* A job to be waited for and reported. */
 void host_watch(struct host *h, const char *job_id);
+/* Reports those that have ended since. */
+void host_report_ended(struct host *h);
 /* One look at signals, ended jobs and the progress line. */
 void host_turn(struct host *h);
 /* session_execute's wait: turns until the job has ended. */
