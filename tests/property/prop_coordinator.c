@@ -353,10 +353,9 @@ static bool step_world(struct world *w)
     return false;
 }
 
-static int run(uint64_t seed)
+static struct world *world_new(uint64_t seed)
 {
     struct world *w = calloc(1, sizeof *w);
-    int steps = 0;
 
     ck_assert_ptr_nonnull(w);
     rng_seed(&w->rng, seed);
@@ -381,7 +380,15 @@ static int run(uint64_t seed)
     rng_seed(&w->config.rng, seed);
     w->c = coordinator_new(&w->config);
     deploy(w);
-    while (!step_world(w))
+    return w;
+}
+
+/* To the end; returns how many steps it took. */
+static int world_finish(struct world *w, uint64_t seed, bool ended)
+{
+    int steps = 0;
+
+    while (!ended && !step_world(w))
         ck_assert_msg(++steps < 200000, "seed %llu: no end", (unsigned long long)seed);
     coordinator_free(w->c);
     coordinator_actions_release(&w->actions);
@@ -392,8 +399,93 @@ static int run(uint64_t seed)
 START_TEST(every_order_of_events_keeps_the_laws)
 {
     for (uint64_t i = 0; i < 25; i++)
-        run((uint64_t)_i * 1000 + i);
+        world_finish(world_new((uint64_t)_i * 1000 + i), (uint64_t)_i * 1000 + i, false);
 }
 END_TEST
 
-TEST_MAIN("coordinator laws", tcase_add_loop_test(tc, every_order_of_events_keeps_the_laws, 0, 20))
+/* B50: a checkpoint, a savepoint, two kinds of stop and a cancel within one moment, in each of
+ * their 120 orders, with no attempt under way, one that runs, and one whose metadata is being
+ * written. */
+enum { ORDERS = 120, ORDERS_A_TEST = 20, SITUATIONS = 3 };
+
+/* The order-th permutation of 0..4. */
+static void permutation(int order, int out[5])
+{
+    int left[5] = {0, 1, 2, 3, 4};
+
+    for (int n = 5; n > 0; n--) {
+        int pick = order % n;
+
+        order /= n;
+        out[5 - n] = left[pick];
+        memmove(left + pick, left + pick + 1, (size_t)(n - pick - 1) * sizeof left[0]);
+    }
+}
+
+/* A job whose tasks run and whose newest attempt is where the situation wants it. */
+static struct world *situation(int which, uint64_t seed)
+{
+    struct world *w = world_new(seed);
+
+    for (uint32_t t = 0; t < TASKS; t++) {
+        w->task[t] = RUNNING;
+        SEND(w, EVENT_TASK_RUNNING, .task = t);
+    }
+    if (which == 0)
+        return w;
+    ask(w, REQUEST_CHECKPOINT);
+    w->begin_due = 0;
+    w->disk[w->running_id] = DIRECTORY;
+    SEND(w, EVENT_BEGUN, .checkpoint_id = w->running_id);
+    for (uint32_t t = 0; t < TASKS && which == 2; t++)
+        SEND(w, EVENT_ACK, .checkpoint_id = w->running_id, .task = t);
+    return w;
+}
+
+START_TEST(requests_of_one_moment_are_all_answered_in_every_order)
+{
+    for (int run = 0; run < ORDERS_A_TEST * SITUATIONS; run++) {
+        int nth = _i * ORDERS_A_TEST + run / SITUATIONS;
+        struct world *w = situation(run % SITUATIONS, (uint64_t)nth);
+        int order[5];
+
+        permutation(nth, order);
+        for (int i = 0; i < 5; i++) {
+            if (order[i] < 4) {
+                ask(w, (enum request_kind)order[i]);
+                continue;
+            }
+            w->cancelled = true;
+            SEND(w, EVENT_CANCEL);
+        }
+        end_job(
+            w, JOB_END_CANCELED); /* checks that each was answered once, and what is left on disk */
+        world_finish(w, (uint64_t)nth, true);
+    }
+}
+END_TEST
+
+/* The same without the cancel: the job goes on to whatever end comes. */
+START_TEST(requests_of_one_moment_lead_to_an_end_in_every_order)
+{
+    for (int run = 0; run < ORDERS_A_TEST * SITUATIONS; run++) {
+        int nth = _i * ORDERS_A_TEST + run / SITUATIONS;
+        struct world *w = situation(run % SITUATIONS, (uint64_t)nth);
+        int order[5];
+
+        permutation(nth, order);
+        for (int i = 0; i < 5; i++)
+            if (order[i] < 4)
+                ask(w, (enum request_kind)order[i]);
+        world_finish(w, (uint64_t)nth, false);
+    }
+}
+END_TEST
+
+TEST_MAIN("coordinator laws", {
+    tcase_add_loop_test(tc, every_order_of_events_keeps_the_laws, 0, 20);
+    tcase_add_loop_test(tc, requests_of_one_moment_are_all_answered_in_every_order, 0,
+                        ORDERS / ORDERS_A_TEST);
+    tcase_add_loop_test(tc, requests_of_one_moment_lead_to_an_end_in_every_order, 0,
+                        ORDERS / ORDERS_A_TEST);
+})
