@@ -489,6 +489,71 @@ static void count_rows(struct acc_scratch *s, const struct acc_call *c, uint32_t
         memset(s->result[index].validity, 0xff, bit_words(2 * n) * 8);
 }
 
+/* SUM of integers: the sum of 2^63 rows of int64 fits 128 bits, so adding needs no check; a result that leaves does. */
+static enum rc sum_integers(struct acc_scratch *s, const struct acc_call *c, uint32_t index, uint32_t n,
+                            void *const *rows, const int64_t *args, bool emit, uint32_t *bad_row,
+                            struct err *err)
+{
+    int64_t *result = s->result[index].values, lo, hi;
+    uint64_t *validity = s->result[index].validity;
+
+    int_range(c->call.result.kind, &lo, &hi);
+    for (uint32_t i = 0; i < n; i++) {
+        uint8_t *row = rows[i];
+        int128 before = slot_wide(row, c->offset), after = before;
+        int64_t count = slot(row, c->offset + 16);
+        uint64_t present = count != 0;
+
+        if (s->use[i]) {
+            after += s->sign[i] < 0 ? -(int128)args[i] : args[i];
+            count += s->sign[i];
+            set_slot_wide(row, c->offset, after);
+            set_slot(row, c->offset + 16, count);
+        }
+        if (!emit)
+            continue;
+        present |= (uint64_t)(count != 0) << 1;
+        if (count != 0 && (after < lo || after > hi)) {
+            *bad_row = i;
+            return out_of_range(c, after, err);
+        }
+        result[2 * i] = (int64_t)before;
+        result[2 * i + 1] = (int64_t)after;
+        s->changed[i] |= (uint8_t)(before != after || present == 1 || present == 2);
+        validity[i >> 5] = i % 32 == 0 ? present : validity[i >> 5] | present << (2 * (i % 32));
+    }
+    return RC_OK;
+}
+
+/* MIN and MAX of integers, dates, times and timestamps. */
+static void extreme_integers(struct acc_scratch *s, const struct acc_call *c, uint32_t index, uint32_t n,
+                             void *const *rows, const int64_t *args, bool emit)
+{
+    int64_t *result = s->result[index].values;
+    uint64_t *validity = s->result[index].validity;
+    bool min = c->call.func == AGG_MIN;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint8_t *row = rows[i];
+        int64_t before = slot(row, c->offset), after = before;
+        bool was = !null_bit(row, c->field), is = was;
+
+        if (s->use[i] && (!was || (min ? args[i] < before : args[i] > before))) {
+            after = args[i];
+            is = true;
+            set_slot(row, c->offset, after);
+            clear_null_bit(row, c->field);
+        }
+        if (!emit)
+            continue;
+        result[2 * i] = before;
+        result[2 * i + 1] = after;
+        s->changed[i] |= (uint8_t)(before != after || was != is);
+        validity[i >> 5] = (i % 32 == 0 ? 0 : validity[i >> 5]) | (uint64_t)(was | is << 1) << (2 * (i % 32));
+    }
+}
+
+/* Every other call. */
 static enum rc apply_rows(struct acc_scratch *s, const struct acc_call *c, uint32_t index,
                           uint32_t n, void *const *rows, const int64_t *args, const int128 *wide_args,
                           bool emit, uint32_t *bad_row, struct err *err)
@@ -538,7 +603,12 @@ enum rc acc_apply(struct acc_scratch *s, const struct acc_layout *layout, uint32
         wide_args = (const int128 *)in->columns[c->call.arg].values + from;
     else
         args = load_args(s, &in->columns[c->call.arg], from, n);
-    RETURN_IF_ERR(apply_rows(s, c, index, n, rows, args, wide_args, emit, bad_row, err));
+    if (c->call.func == AGG_SUM && c->arg_class == ACC_INT && c->result_class == ACC_INT)
+        RETURN_IF_ERR(sum_integers(s, c, index, n, rows, args, emit, bad_row, err));
+    else if (is_extreme(c->call.func) && c->arg_class == ACC_INT)
+        extreme_integers(s, c, index, n, rows, args, emit);
+    else
+        RETURN_IF_ERR(apply_rows(s, c, index, n, rows, args, wide_args, emit, bad_row, err));
     if (emit && c->result_class != ACC_WIDE)
         narrow(&s->result[index], 2 * n);
     return RC_OK;
