@@ -416,6 +416,39 @@ START_TEST(many_rows_at_a_time_are_what_one_by_one_gives)
 }
 END_TEST
 
+/* Digits are read eight at a time: every byte at every place of a number, in columns of nothing
+ * else, is judged as by the way that looks at one byte after the other. */
+START_TEST(digits_eight_at_a_time_take_no_other_byte)
+{
+    struct fixture f;
+    size_t len = (size_t)_i + 1;
+
+    fixture_init(&f, "bi", (const char *const[]){"varve.bad-rows", "skip", NULL});
+    for (size_t place = 0; place < len; place++) {
+        for (unsigned c = 1; c < 256; c++) {
+            char number[16] = "123456789";
+            struct buf text = {0}, fast = {0};
+            struct err err = {0};
+
+            if (c == ',' || c == '\n' || c == '"')
+                continue;
+            number[place] = (char)c;
+            for (int row = 0; row < 20; row++)
+                buf_printf(&text, "%.*s,-%.*s\n", (int)len, number, (int)len, number);
+            ck_assert_ok(decode(&f, buf_bytes(&text), text.len, 0, &err));
+            buf_append(&fast, f.rows.data, f.rows.len);
+            ck_assert_ok(decode(&f, buf_bytes(&text), 50, 0, &err));
+            ck_assert_bytes_eq(buf_bytes(&fast), buf_bytes(&f.rows));
+            if (c >= '0' && c <= '9')
+                ck_assert_uint_gt(fast.len, 0);
+            buf_release(&text);
+            buf_release(&fast);
+        }
+    }
+    fixture_release(&f);
+}
+END_TEST
+
 /* ---- the encoder ----------------------------------------------------------------------------- */
 
 static void encode(struct fixture *f, const struct batch *b, const bool *skip, struct buf *out)
@@ -596,6 +629,7 @@ TEST_MAIN("csv_format",
           tcase_add_test(tc, nul_bytes_are_data_or_the_delimiter);
           tcase_add_loop_test(tc, a_wrong_option_is_refused_by_name, 0, ARRAY_LEN(bad_options));
           tcase_add_loop_test(tc, many_rows_at_a_time_are_what_one_by_one_gives, 0, 4);
+          tcase_add_loop_test(tc, digits_eight_at_a_time_take_no_other_byte, 0, 10);
           tcase_add_test(tc, rows_are_written_as_flink_writes_them);
           tcase_add_test(tc, small_decimals_are_written_as_asked);
           tcase_add_loop_test(tc, what_is_written_is_read_back, 0, 10);
