@@ -32,6 +32,7 @@ struct rocks_db {
     rocksdb_readoptions_t *scan; /* template of scans; bounds are set per iterator */
     rocksdb_writeoptions_t *write;
     struct shim_getter *getter;
+    void *env; /* a file system that does not sync */
     struct rocks_cf **cfs; /* [0] is "default" */
     size_t cf_count;
     bool read_only;
@@ -139,6 +140,9 @@ static void make_options(struct rocks_db *db, const struct rocks_config *config)
     db->merge = rocksdb_mergeoperator_create(NULL, merge_gone, full_merge, partial_merge,
                                              merged_free, merge_name);
     make_table_options(db);
+    db->env = shim_scratch_env_new();
+    ASSERT(db->env != NULL);
+    rocksdb_options_set_env(o, db->env);
     rocksdb_options_set_create_if_missing(o, config->create);
     rocksdb_options_set_error_if_exists(o, config->create);
     rocksdb_options_set_paranoid_checks(o, 1);
@@ -188,6 +192,7 @@ static void free_options(struct rocks_db *db)
     rocksdb_block_based_options_destroy(db->table);
     rocksdb_write_buffer_manager_destroy(db->write_buffers);
     rocksdb_cache_destroy(db->cache);
+    shim_scratch_env_free(db->env);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------- */

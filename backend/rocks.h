@@ -2,7 +2,8 @@
  * includes rocksdb/c.h, and makes every options object, so that what we write stays readable by Flink 2: format_version 5, XXH3
  * checksums, Snappy, bytewise comparator, merge operator StringAppendTESTOperator, no write-ahead log, static levels.
  *
- * Never used: timed puts, wide columns, blob files, user timestamps. Databases are scratch: nothing is synced here.
+ * Never used: timed puts, wide columns, blob files, user timestamps. Databases are scratch: nothing is
+ * synced here; whoever publishes a file of one makes it durable (snapshot_target.h).
  * Thread: any for reads; one thread at a time writes. What is opened must be closed before rocks_close, which asserts it.
  */
 #ifndef VARVE_BACKEND_ROCKS_H

@@ -3,11 +3,15 @@
 #include "backend/rocks_shim.h"
 
 #include "rocksdb/db.h"
+#include "rocksdb/env.h"
+#include "rocksdb/file_system.h"
 #include "rocksdb/sst_file_reader.h"
 #include "rocksdb/version.h"
 
 #include <cstring>
+#include <memory>
 #include <new>
+#include <string>
 #include <vector>
 
 static_assert(ROCKSDB_MAJOR == 9 && ROCKSDB_MINOR == 10, "the mirrored structs are those of 9.10");
@@ -22,6 +26,84 @@ struct db_mirror {
 };
 struct cf_mirror {
     rocksdb::ColumnFamilyHandle *rep;
+};
+
+struct env_mirror {
+    rocksdb::Env *rep;
+    bool is_default;
+};
+
+/* ---- a file system that does not sync ------------------------------------------------------------- */
+
+using rocksdb::FileOptions;
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+
+class scratch_file : public rocksdb::FSWritableFileOwnerWrapper
+{
+  public:
+    using FSWritableFileOwnerWrapper::FSWritableFileOwnerWrapper;
+    IOStatus Sync(const IOOptions &, IODebugContext *) override { return IOStatus::OK(); }
+    IOStatus Fsync(const IOOptions &, IODebugContext *) override { return IOStatus::OK(); }
+    IOStatus RangeSync(uint64_t, uint64_t, const IOOptions &, IODebugContext *) override
+    {
+        return IOStatus::OK();
+    }
+};
+
+class scratch_dir : public rocksdb::FSDirectoryWrapper
+{
+  public:
+    using FSDirectoryWrapper::FSDirectoryWrapper;
+    IOStatus Fsync(const IOOptions &, IODebugContext *) override { return IOStatus::OK(); }
+    IOStatus FsyncWithDirOptions(const IOOptions &, IODebugContext *,
+                                 const rocksdb::DirFsyncOptions &) override
+    {
+        return IOStatus::OK();
+    }
+};
+
+class scratch_fs : public rocksdb::FileSystemWrapper
+{
+  public:
+    scratch_fs() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+    static const char *kClassName() { return "VarveScratchFileSystem"; }
+    const char *Name() const override { return kClassName(); }
+
+    IOStatus NewWritableFile(const std::string &name, const FileOptions &options,
+                             std::unique_ptr<rocksdb::FSWritableFile> *out, IODebugContext *dbg) override
+    {
+        return wrap(target()->NewWritableFile(name, options, out, dbg), out);
+    }
+    IOStatus ReopenWritableFile(const std::string &name, const FileOptions &options,
+                                std::unique_ptr<rocksdb::FSWritableFile> *out, IODebugContext *dbg) override
+    {
+        return wrap(target()->ReopenWritableFile(name, options, out, dbg), out);
+    }
+    IOStatus ReuseWritableFile(const std::string &name, const std::string &old_name,
+                               const FileOptions &options, std::unique_ptr<rocksdb::FSWritableFile> *out,
+                               IODebugContext *dbg) override
+    {
+        return wrap(target()->ReuseWritableFile(name, old_name, options, out, dbg), out);
+    }
+    IOStatus NewDirectory(const std::string &name, const IOOptions &options,
+                          std::unique_ptr<rocksdb::FSDirectory> *out, IODebugContext *dbg) override
+    {
+        IOStatus s = target()->NewDirectory(name, options, out, dbg);
+
+        if (s.ok())
+            out->reset(new scratch_dir(std::move(*out)));
+        return s;
+    }
+
+  private:
+    static IOStatus wrap(IOStatus s, std::unique_ptr<rocksdb::FSWritableFile> *out)
+    {
+        if (s.ok())
+            out->reset(new scratch_file(std::move(*out)));
+        return s;
+    }
 };
 
 rocksdb::DB *db_of(void *db) { return static_cast<db_mirror *>(db)->rep; }
@@ -45,6 +127,25 @@ struct shim_getter {
     std::vector<rocksdb::PinnableSlice> values;
     std::vector<Status> statuses;
 };
+
+void *shim_scratch_env_new(void)
+try {
+    auto env = std::make_unique<env_mirror>();
+
+    env->rep = rocksdb::NewCompositeEnv(std::make_shared<scratch_fs>()).release();
+    env->is_default = false;
+    return env.release();
+} catch (const std::bad_alloc &) {
+    return nullptr;
+}
+
+void shim_scratch_env_free(void *env)
+{
+    if (env == nullptr)
+        return;
+    delete static_cast<env_mirror *>(env)->rep;
+    delete static_cast<env_mirror *>(env);
+}
 
 shim_getter *shim_getter_new(void) { return new (std::nothrow) shim_getter; }
 

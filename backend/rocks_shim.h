@@ -17,6 +17,11 @@ struct shim_slice { /* the same layout as struct bytes */
     size_t len;
 };
 
+/* The real file system, but nothing is ever synced: for databases that are scratch. An rocksdb_env_t; NULL when memory is
+ * gone. Must outlive the databases that use it. */
+void *shim_scratch_env_new(void);
+void shim_scratch_env_free(void *env); /* NULL is a no-op */
+
 /* A sorted MultiGet whose memory is kept between calls. */
 struct shim_getter;
 struct shim_getter *shim_getter_new(void);

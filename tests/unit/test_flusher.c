@@ -1,0 +1,196 @@
+/* links: backend */
+#include "backend/flusher.h"
+#include "base/rng.h"
+#include "tests/lib/check_ext.h"
+#include "tests/lib/dir_target.h"
+#include "tests/lib/tmpdir.h"
+
+#include <signal.h>
+
+static struct tmpdir tmp;
+static struct rocks_db *db;
+static struct rocks_cf *cf;
+static struct flusher *flusher;
+
+static void setup(void)
+{
+    struct rocks_config config = {.create = true, .block_cache_bytes = 8 << 20, .write_buffer_bytes = 4 << 20,
+                                  .max_open_files = -1};
+    struct flusher_config fc = {.env = dir_target_env(), .range = {1, 9}, .prefix_len = 1};
+    struct err err = {0};
+
+    tmpdir_make(&tmp);
+    config.dir = tmpdir_at(&tmp, "db");
+    ck_assert_ok(fs_mkdirs(fs_posix(), config.dir, &err));
+    ck_assert_ok(rocks_open(&config, &db, &err));
+    ck_assert_ok(rocks_cf_create(db, "s", &cf, &err));
+    fc.db = db;
+    fc.run_dir = tmpdir_at(&tmp, "runs");
+    ck_assert_ok(fs_mkdirs(fs_posix(), fc.run_dir, &err));
+    flusher = flusher_new(&fc);
+}
+
+static void teardown(void)
+{
+    flusher_free(flusher);
+    rocks_close(db);
+    tmpdir_remove(&tmp);
+}
+
+/* Rows made up on the way: `per_group` in each of the groups 1..9, values of `value_len` bytes. */
+struct made {
+    struct row_source source; /* first */
+    uint32_t next, total, per_group;
+    size_t value_len;
+    bool delete_odd;
+    uint8_t keys[1024][5];
+    uint8_t *value;
+};
+
+static uint32_t made_next(struct row_source *source, struct row_view *out, uint32_t max)
+{
+    struct made *m = (struct made *)source;
+    uint32_t got = 0;
+
+    while (got < max && got < 1024 && m->next < m->total) {
+        uint8_t *k = m->keys[got];
+
+        k[0] = (uint8_t)(1 + m->next / m->per_group);
+        put_be32(k + 1, m->next);
+        out[got++] = (struct row_view){bytes_of(k, 5), bytes_of(m->value, m->value_len),
+                                       m->delete_odd && m->next % 2 == 1, true};
+        m->next++;
+    }
+    return got;
+}
+
+static void flush_made(uint32_t per_group, size_t value_len, bool delete_odd)
+{
+    struct made *m = mem_calloc(1, sizeof *m);
+    struct err err = {0};
+
+    m->source = (struct row_source){made_next, 9ull * per_group, 9ull * per_group * (value_len + 40)};
+    m->total = 9 * per_group;
+    m->per_group = per_group;
+    m->value_len = value_len;
+    m->delete_odd = delete_odd;
+    m->value = mem_alloc(value_len);
+    for (size_t i = 0; i < value_len; i++)
+        m->value[i] = (uint8_t)(splitmix64(i)); /* does not compress */
+    ck_assert_ok(flusher_write(flusher, cf, &m->source, &err));
+    mem_free(m->value);
+    mem_free(m);
+}
+
+static uint32_t entries(void)
+{
+    struct rocks_iter *it = rocks_iter_new(cf, (struct bytes){0}, (struct bytes){0});
+    struct bytes key, value;
+    struct err err = {0};
+    uint32_t n = 0;
+    enum rc rc;
+
+    while (rocks_iter_next(it, &key, &value, &rc, &err))
+        n++;
+    ck_assert_int_eq(rc, RC_OK);
+    rocks_iter_free(it);
+    return n;
+}
+
+START_TEST(small_sets_go_through_the_memtable_and_large_ones_as_runs)
+{
+    struct flusher_stats s;
+
+    flush_made(100, 50, false);
+    flusher_stats(flusher, &s);
+    ck_assert_uint_eq(s.flushes, 1);
+    ck_assert_uint_eq(s.runs, 0);
+    ck_assert_uint_eq(entries(), 900);
+    flush_made(8000, 10, true); /* 72,000 rows, half of them tombstones */
+    flusher_stats(flusher, &s);
+    ck_assert_uint_eq(s.runs, 1);
+    ck_assert_uint_eq(s.rows, 72900);
+    ck_assert_uint_eq(entries(), 36000 + 800); /* 100 keys of the first are in both */
+}
+END_TEST
+
+static uint32_t file_count;
+static enum rc note_file(void *ctx, const char *name, uint64_t size_bytes, struct err *err)
+{
+    (void)ctx, (void)name, (void)err;
+    ck_assert_uint_le(size_bytes, FLUSH_RUN_MOST_BYTES + (1 << 20));
+    file_count++;
+    return RC_OK;
+}
+
+/* So that compaction and clipping stay local. */
+START_TEST(runs_are_cut_at_key_group_borders)
+{
+    struct flusher_stats s;
+    struct err err = {0};
+
+    flush_made(1500, 5000, false); /* 7.5 MB a group: cut after every third */
+    flusher_stats(flusher, &s);
+    ck_assert_uint_eq(s.runs, 3);
+    ck_assert_ok(rocks_live_files(db, note_file, NULL, &err));
+    ck_assert_uint_eq(file_count, 3);
+    ck_assert_uint_eq(entries(), 9 * 1500);
+}
+END_TEST
+
+START_TEST(one_large_group_is_cut_within)
+{
+    struct flusher_stats s;
+    struct err err = {0};
+    struct made *m = mem_calloc(1, sizeof *m);
+
+    m->source = (struct row_source){made_next, UINT64_MAX, UINT64_MAX};
+    m->total = m->per_group = 14000;
+    m->value_len = 10000;
+    m->value = mem_alloc(m->value_len);
+    for (size_t i = 0; i < m->value_len; i++)
+        m->value[i] = (uint8_t)(splitmix64(i));
+    ck_assert_ok(flusher_write(flusher, cf, &m->source, &err));
+    mem_free(m->value);
+    mem_free(m);
+    flusher_stats(flusher, &s);
+    ck_assert_uint_eq(s.runs, 3); /* 140 MB in pieces of 64 */
+    ck_assert_ok(rocks_live_files(db, note_file, NULL, &err));
+}
+END_TEST
+
+/* C1: a row of another subtask must not get into this database. */
+START_TEST(row_outside_the_range_is_an_assertion)
+{
+    flush_made(1, 4, false); /* groups 1..9: fine */
+    {
+        struct made m = {.source = {made_next, 10, 10}, .total = 10, .per_group = 1, .value = (uint8_t *)"abcd", .value_len = 4};
+        struct err err = {0};
+
+        (void)!flusher_write(flusher, cf, &m.source, &err);
+    }
+}
+END_TEST
+
+START_TEST(failed_run_leaves_no_file_behind)
+{
+    struct made *m = mem_calloc(1, sizeof *m);
+    struct err err = {0};
+
+    ck_assert_ok(fs_rmdir(fs_posix(), tmpdir_at(&tmp, "runs"), &err));
+    m->source = (struct row_source){made_next, UINT64_MAX, 0};
+    m->total = m->per_group = 10;
+    m->value = (uint8_t *)"abcd";
+    m->value_len = 4;
+    ck_assert_rc_msg(flusher_write(flusher, cf, &m->source, &err), RC_IO, "flush of s");
+    ck_assert_uint_eq(entries(), 0);
+    mem_free(m);
+}
+END_TEST
+
+TEST_MAIN("flusher", tcase_add_checked_fixture(tc, setup, teardown);
+          tcase_add_test(tc, small_sets_go_through_the_memtable_and_large_ones_as_runs);
+          tcase_add_test(tc, runs_are_cut_at_key_group_borders);
+          tcase_add_test(tc, one_large_group_is_cut_within);
+          tcase_add_test_raise_signal(tc, row_outside_the_range_is_an_assertion, SIGABRT);
+          tcase_add_test(tc, failed_run_leaves_no_file_behind))

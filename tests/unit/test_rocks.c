@@ -1,0 +1,345 @@
+/* links: backend */
+#include "backend/rocks.h"
+#include "base/hash.h"
+#include "tests/lib/check_ext.h"
+#include "tests/lib/tmpdir.h"
+
+#include <signal.h>
+
+static struct tmpdir tmp;
+
+static void setup(void) { tmpdir_make(&tmp); }
+static void teardown(void) { tmpdir_remove(&tmp); }
+
+static struct rocks_db *open_db(const char *name, bool create, bool read_only)
+{
+    struct rocks_config config = {.dir = tmpdir_at(&tmp, name), .create = create, .read_only = read_only,
+                                  .block_cache_bytes = 4 << 20, .write_buffer_bytes = 1 << 20,
+                                  .max_open_files = -1};
+    struct rocks_db *db;
+    struct err err = {0};
+
+    if (create)
+        ck_assert_ok(fs_mkdirs(fs_posix(), config.dir, &err));
+    ck_assert_ok(rocks_open(&config, &db, &err));
+    return db;
+}
+
+static struct bytes key_of(uint32_t n, uint8_t out[5])
+{
+    out[0] = (uint8_t)(n / 1000);
+    put_be32(out + 1, n);
+    return bytes_of(out, 5);
+}
+
+static void put_some(struct rocks_db *db, struct rocks_cf *cf, uint32_t from, uint32_t to)
+{
+    struct rocks_batch *b = rocks_batch_new(db);
+    struct err err = {0};
+    uint8_t key[5];
+
+    for (uint32_t i = from; i < to; i++)
+        rocks_batch_put(b, cf, key_of(i, key), bytes_of(&i, 4));
+    ck_assert_ok(rocks_batch_write(b, &err));
+    rocks_batch_free(b);
+}
+
+static enum rc count_entries(struct rocks_cf *cf, uint32_t *count, struct err *err)
+{
+    struct rocks_iter *it = rocks_iter_new(cf, (struct bytes){0}, (struct bytes){0});
+    struct bytes key, value;
+    enum rc rc;
+
+    *count = 0;
+    while (rocks_iter_next(it, &key, &value, &rc, err))
+        (*count)++;
+    rocks_iter_free(it);
+    return rc;
+}
+
+/* The name of the one file in `dir` that starts so; newest number. */
+struct find {
+    const char *start;
+    char found[100];
+};
+static enum rc find_name(void *ctx, const char *name, struct err *err)
+{
+    struct find *f = ctx;
+
+    (void)err;
+    if (strncmp(name, f->start, strlen(f->start)) == 0 && strcmp(name, f->found) > 0)
+        snprintf(f->found, sizeof f->found, "%s", name);
+    return RC_OK;
+}
+
+/* "Readable by Flink" means set, never defaulted. RocksDB itself tells in its OPTIONS file what holds. */
+static const char *const wanted[] = {
+    "  comparator=leveldb.BytewiseComparator\n",
+    "  merge_operator=StringAppendTESTOperator\n",
+    "  compression=kSnappyCompression\n",
+    "  bottommost_compression=kSnappyCompression\n",
+    "  compaction_style=kCompactionStyleLevel\n",
+    "  level_compaction_dynamic_level_bytes=false\n",
+    "  enable_blob_files=false\n",
+    "  num_levels=7\n",
+    "  prefix_extractor=nullptr\n",
+    "  compaction_filter=nullptr\n",
+    "  preserve_internal_time_seconds=0\n",
+    "  preclude_last_level_data_seconds=0\n",
+    "  periodic_compaction_seconds=0\n",
+    "  table_factory=BlockBasedTable\n",
+    "  format_version=5\n",
+    "  checksum=kXXH3\n",
+    "  block_size=4096\n",
+    "  filter_policy=bloomfilter",
+    "  whole_key_filtering=true\n",
+    "  cache_index_and_filter_blocks=true\n",
+    "  index_type=kBinarySearch\n",
+    "  data_block_index_type=kDataBlockBinarySearch\n",
+    "  persist_user_defined_timestamps=true\n",
+    "  track_and_verify_wals_in_manifest=false\n",
+    "  paranoid_checks=true\n",
+    "  atomic_flush=false\n",
+    "  rocksdb_version=" ROCKS_VERSION "\n",
+};
+
+START_TEST(options_are_those_of_the_written_list)
+{
+    struct rocks_db *db = open_db("db", true, false);
+    struct rocks_cf *cf;
+    struct find f = {"OPTIONS-", ""};
+    struct err err = {0};
+    struct bytes content;
+    char *text;
+
+    ck_assert_ok(rocks_cf_create(db, "accState", &cf, &err));
+    rocks_close(db);
+    ck_assert_ok(fs_list(fs_posix(), tmpdir_at(&tmp, "db"), find_name, &f, &err));
+    {
+        char path[200];
+
+        snprintf(path, sizeof path, "db/%s", f.found);
+        content = tmpdir_read(&tmp, path);
+    }
+    text = strndup((const char *)content.data, content.len);
+    ck_assert_ptr_nonnull(strstr(text, "[CFOptions \"accState\"]"));
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+        ck_assert_msg(strstr(text, wanted[i]) != NULL, "missing: %s", wanted[i]);
+    free(text);
+}
+END_TEST
+
+START_TEST(families_gets_and_scans)
+{
+    struct rocks_db *db = open_db("db", true, false);
+    struct rocks_cf *cf, *other;
+    struct bytes keys[4], values[4], key, value;
+    uint8_t k[4][5];
+    struct rocks_iter *it;
+    struct buf first = {0}, last = {0};
+    struct err err = {0};
+    uint32_t count;
+    bool any;
+    enum rc rc;
+
+    ck_assert_ok(rocks_cf_create(db, "a", &cf, &err));
+    ck_assert_ok(rocks_cf_create(db, "b", &other, &err));
+    ck_assert_uint_eq(rocks_cf_count(db), 2);
+    ck_assert_ptr_eq(rocks_cf_find(db, "b"), other);
+    ck_assert_ptr_null(rocks_cf_find(db, "default"));
+    ck_assert_ok(rocks_key_bounds(cf, &any, &first, &last, &err));
+    ck_assert(!any);
+    put_some(db, cf, 0, 5000);
+    for (uint32_t i = 0; i < 4; i++)
+        keys[i] = key_of(i * 2000, k[i]);
+    ck_assert_ok(rocks_get(cf, keys, 4, values, &err));
+    ck_assert_uint_eq(get_le32(values[2].data), 4000);
+    ck_assert_ptr_null(values[3].data);
+    ck_assert_ok(rocks_get(other, keys, 4, values, &err));
+    ck_assert_ptr_null(values[0].data);
+    rocks_unpin(db);
+    it = rocks_iter_new(cf, bytes_of("\1", 1), bytes_of("\3", 1)); /* groups 1 and 2 */
+    for (count = 0; rocks_iter_next(it, &key, &value, &rc, &err); count++)
+        ck_assert(get_le32(value.data) == 1000 + count);
+    ck_assert_int_eq(rc, RC_OK);
+    ck_assert_uint_eq(count, 2000);
+    ck_assert(!rocks_iter_next(it, &key, &value, &rc, &err)); /* asking on is harmless */
+    rocks_iter_free(it);
+    ck_assert_ok(rocks_key_bounds(cf, &any, &first, &last, &err));
+    ck_assert(any);
+    ck_assert_uint_eq(first.data[0], 0);
+    ck_assert_uint_eq(get_be32(last.data + 1), 4999);
+    buf_release(&first);
+    buf_release(&last);
+    rocks_close(db);
+    rocks_close(NULL);
+}
+END_TEST
+
+/* What Flink's list states need: operands joined with a comma, over a value or not. */
+START_TEST(list_operands_merge_as_flinks_operator_does)
+{
+    struct rocks_db *db = open_db("db", true, false);
+    struct rocks_cf *cf;
+    struct rocks_batch *b = rocks_batch_new(db);
+    struct bytes keys[2] = {bytes_of("k", 1), bytes_of("l", 1)}, values[2];
+    struct err err = {0};
+
+    ck_assert_ok(rocks_cf_create(db, "list", &cf, &err));
+    rocks_batch_put(b, cf, keys[0], bytes_of("one", 3));
+    rocks_batch_merge(b, cf, keys[0], bytes_of("two", 3));
+    rocks_batch_merge(b, cf, keys[0], bytes_of("", 0));
+    rocks_batch_merge(b, cf, keys[1], bytes_of("x", 1));
+    rocks_batch_merge(b, cf, keys[1], bytes_of("y", 1));
+    ck_assert_ok(rocks_batch_write(b, &err));
+    rocks_batch_free(b);
+    ck_assert_ok(rocks_get(cf, keys, 2, values, &err));
+    ck_assert_bytes_str(values[0], "one,two,");
+    ck_assert_bytes_str(values[1], "x,y");
+    rocks_close(db);
+}
+END_TEST
+
+/* A run is moved in, unchanged: same inode, same bytes (its digest may be taken before or after). */
+START_TEST(run_is_ingested_by_moving_and_does_not_change)
+{
+    struct rocks_db *db = open_db("db", true, false);
+    const char *path = tmpdir_at(&tmp, "run.sst");
+    struct rocks_cf *cf;
+    struct rocks_run *run;
+    struct digest128 before, after;
+    struct fs_stat st_before, st_after;
+    uint64_t size;
+    uint32_t count, found = 0;
+    uint8_t key[5];
+    struct err err = {0};
+
+    ck_assert_ok(rocks_cf_create(db, "a", &cf, &err));
+    put_some(db, cf, 0, 10); /* overlaps: the run gets a sequence number of its own */
+    ck_assert_ok(rocks_run_open(db, path, &run, &err));
+    for (uint32_t i = 0; i < 3000; i++) {
+        enum rc rc = i % 3 == 0 ? rocks_run_del(run, key_of(i, key), &err)
+                                : rocks_run_put(run, key_of(i, key), bytes_of(&i, 4), &err);
+
+        if (rc != RC_OK)
+            ck_abort_msg("%s", err.msg);
+    }
+    ck_assert_ok(rocks_run_finish(run, &err));
+    rocks_run_free(run);
+    ck_assert_ok(digest_file(fs_posix(), path, &before, &size, &err));
+    ck_assert_ok(fs_stat(fs_posix(), path, &st_before, &err));
+    ck_assert_ok(rocks_ingest(cf, &path, 1, &err));
+    ck_assert(!fs_exists(fs_posix(), path));
+    ck_assert_ok(count_entries(cf, &count, &err));
+    ck_assert_uint_eq(count, 2000);
+    for (uint32_t n = 1; n < 100; n++) { /* the memtable it overlapped was flushed beside it */
+        char name[40];
+
+        snprintf(name, sizeof name, "db/%06u.sst", n);
+        if (!fs_exists(fs_posix(), tmpdir_at(&tmp, name)))
+            continue;
+        ck_assert_ok(fs_stat(fs_posix(), tmpdir_at(&tmp, name), &st_after, &err));
+        if (st_after.inode != st_before.inode)
+            continue;
+        found++;
+        ck_assert_ok(digest_file(fs_posix(), tmpdir_at(&tmp, name), &after, &size, &err));
+        ck_assert(digest_eq(before, after));
+    }
+    ck_assert_uint_eq(found, 1);
+    /* A damaged second file: nothing of either comes in. */
+    {
+        const char *paths[2] = {tmpdir_at(&tmp, "good.sst"), tmpdir_at(&tmp, "bad.sst")};
+
+        for (int i = 0; i < 2; i++) {
+            uint32_t n = 9000u + (uint32_t)i * 1000;
+
+            ck_assert_ok(rocks_run_open(db, paths[i], &run, &err));
+            ck_assert_ok(rocks_run_put(run, key_of(n, key), bytes_of(&n, 4), &err));
+            ck_assert_ok(rocks_run_finish(run, &err));
+            rocks_run_free(run);
+        }
+        tmpdir_write(&tmp, "bad.sst", "not an sst at all", 17);
+        ck_assert_rc(rocks_ingest(cf, paths, 2, &err), RC_CORRUPT);
+        ck_assert_ok(count_entries(cf, &count, &err));
+        ck_assert_uint_eq(count, 2000);
+    }
+    rocks_close(db);
+}
+END_TEST
+
+static enum rc count_live(void *ctx, const char *name, uint64_t size_bytes, struct err *err)
+{
+    (void)err;
+    ck_assert(strlen(name) == 10 && size_bytes > 0);
+    ++*(uint32_t *)ctx;
+    return RC_OK;
+}
+
+START_TEST(checkpoint_opens_read_only_and_is_left_as_it_is)
+{
+    struct rocks_db *db = open_db("db", true, false);
+    struct rocks_cf *cf;
+    struct rocks_stats stats;
+    uint32_t count, live = 0;
+    struct err err = {0};
+
+    ck_assert_ok(rocks_cf_create(db, "a", &cf, &err));
+    ck_assert_ok(rocks_compact(db, &err));
+    put_some(db, cf, 0, 5000);
+    ck_assert_ok(rocks_checkpoint(db, tmpdir_at(&tmp, "chk"), &err));
+    put_some(db, cf, 5000, 6000);
+    rocks_stats(db, &stats);
+    ck_assert_uint_eq(stats.sst_files, 1);
+    ck_assert_uint_eq(stats.l0_files, 1);
+    ck_assert_uint_gt(stats.write_buffer_bytes, 0);
+    ck_assert(!stats.stopped);
+    ck_assert_ok(rocks_verify(db, &err));
+    rocks_close(db);
+    db = open_db("chk", false, true);
+    cf = rocks_cf_find(db, "a");
+    ck_assert_ptr_nonnull(cf);
+    ck_assert_ok(count_entries(cf, &count, &err));
+    ck_assert_uint_eq(count, 5000);
+    ck_assert_ok(rocks_live_files(db, count_live, &live, &err));
+    ck_assert_uint_eq(live, 1);
+    rocks_close(db);
+}
+END_TEST
+
+START_TEST(missing_and_damaged_databases_are_errors_not_crashes)
+{
+    struct rocks_config config = {.dir = tmpdir_at(&tmp, "none"), .block_cache_bytes = 1 << 20,
+                                  .write_buffer_bytes = 1 << 20, .max_open_files = 10};
+    struct rocks_db *db = open_db("db", true, false);
+    struct err err = {0};
+
+    rocks_close(db);
+    ck_assert_rc_msg(rocks_open(&config, &db, &err), RC_IO, "none");
+    tmpdir_write(&tmp, "db/CURRENT", "MANIFEST-999999\n", 16);
+    config.dir = tmpdir_at(&tmp, "db");
+    ck_assert_int_ne(rocks_open(&config, &db, &err), RC_OK);
+    ck_assert_ptr_nonnull(strstr(err.msg, "db: rocksdb:"));
+}
+END_TEST
+
+/* A forgotten iterator pins files and memory for ever: it must not get through a test. */
+START_TEST(leaked_handle_is_an_assertion)
+{
+    struct rocks_db *db = open_db("db", true, false);
+    struct rocks_cf *cf;
+    struct err err = {0};
+
+    ck_assert_ok(rocks_cf_create(db, "a", &cf, &err));
+    (void)rocks_iter_new(cf, (struct bytes){0}, (struct bytes){0});
+    rocks_close(db);
+}
+END_TEST
+
+TEST_MAIN("rocks", tcase_add_checked_fixture(tc, setup, teardown);
+          tcase_add_test(tc, options_are_those_of_the_written_list);
+          tcase_add_test(tc, families_gets_and_scans);
+          tcase_add_test(tc, list_operands_merge_as_flinks_operator_does);
+          tcase_add_test(tc, run_is_ingested_by_moving_and_does_not_change);
+          tcase_add_test(tc, checkpoint_opens_read_only_and_is_left_as_it_is);
+          tcase_add_test(tc, missing_and_damaged_databases_are_errors_not_crashes);
+          tcase_add_test_raise_signal(tc, leaked_handle_is_an_assertion, SIGABRT))

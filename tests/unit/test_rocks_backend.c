@@ -1,0 +1,497 @@
+/* links: backend */
+/* What prop_backends_agree does not see: sharing between checkpoints, damage, the epoch rule, failures. */
+#include "backend/key_codec.h"
+#include "tests/lib/check_ext.h"
+#include "tests/lib/dir_target.h"
+#include "tests/lib/model_state.h"
+#include "tests/lib/tmpdir.h"
+
+static const struct state_desc acc = {"accState", STATE_VALUE, "ROW<`k` BIGINT>", "VOID", "", "ROW<`n` BIGINT>", 16, 0, "", 0};
+
+static struct tmpdir tmp;
+static struct dir_target target;
+static struct arena *arena;
+
+static void setup(void)
+{
+    tmpdir_make(&tmp);
+    dir_target_init(&target, fs_posix(), tmp.path);
+    target.inline_max = 100;
+    arena = arena_new(0);
+}
+
+static void teardown(void)
+{
+    arena_free(arena);
+    dir_target_release(&target);
+    tmpdir_remove(&tmp);
+}
+
+static enum rc try_open(struct key_group_range range, const struct keyed_handle *h, size_t count,
+                        uint64_t memory_bytes, struct keyed_backend **out, struct err *err)
+{
+    static int opened;
+    struct keyed_backend_config config = {
+        .env = dir_target_env(), .kind = BACKEND_ROCKSDB, .range = range, .key_group_count = 128,
+        .local_dir = arena_printf(arena, "%s/db-%d", tmp.path, opened++),
+        .backend_id = "0123456789abcdef0123456789abcdef", .name = "GroupAggregate[k] (1/1)",
+        .memory_bytes = memory_bytes, .max_open_files = -1, .restore = h, .restore_count = count,
+        .restore_operator = "GroupAggregate[k]"};
+
+    return keyed_backend_open(&config, out, err);
+}
+
+static struct keyed_backend *open_backend(const struct keyed_handle *h, uint64_t memory_bytes,
+                                          struct keyed_state **s)
+{
+    struct keyed_backend *b;
+    struct err err = {0};
+
+    ck_assert_ok(try_open((struct key_group_range){0, 127}, h, h == NULL ? 0 : 1, memory_bytes, &b, &err));
+    ck_assert_ok(keyed_state_open(b, &acc, s, &err));
+    return b;
+}
+
+/* Adds `add` to the counters of keys from..to. */
+static void count_up(struct keyed_state *s, uint32_t from, uint32_t to, uint64_t add)
+{
+    struct key_builder keys;
+    void *rows[2000];
+    uint8_t fresh[2000];
+    struct err err = {0};
+
+    key_builder_init(&keys, 128, KEY_NS_VOID);
+    while (from < to) {
+        struct key_batch batch;
+
+        key_builder_clear(&keys);
+        for (; from < to && keys.count < 2000; from++) {
+            uint8_t row[16] = {0};
+
+            put_le64(row + 8, from);
+            if (key_builder_add(&keys, from % 128, bytes_of(row, 16), 0, (struct bytes){0}, &err) != RC_OK)
+                ck_abort_msg("%s", err.msg);
+        }
+        batch = key_builder_batch(&keys);
+        ck_assert_ok(keyed_upsert(s, &batch, rows, fresh, &err));
+        for (uint32_t i = 0; i < batch.count; i++)
+            put_le64(rows[i], get_le64(rows[i]) + add);
+    }
+    key_builder_release(&keys);
+}
+
+/* Entries, and the sum of their counters. */
+static uint32_t sum_up(struct keyed_state *s, uint64_t *sum)
+{
+    struct keyed_cursor *c;
+    struct bytes keys[500], values[500];
+    uint32_t got, n = 0;
+    struct err err = {0};
+
+    *sum = 0;
+    ck_assert_ok(keyed_scan_open(s, (struct bytes){0}, &c, &err));
+    do {
+        if (keyed_scan_next(c, 500, keys, values, &got, &err) != RC_OK)
+            ck_abort_msg("%s", err.msg);
+        for (uint32_t i = 0; i < got; i++)
+            *sum += get_le64(values[i].data);
+        n += got;
+    } while (got > 0);
+    keyed_scan_close(c);
+    return n;
+}
+
+static void snapshot(struct keyed_backend *b, uint64_t id, struct keyed_handle *h)
+{
+    struct keyed_snapshot *s;
+    struct err err = {0};
+
+    ck_assert_ok(keyed_snapshot_begin(b, id, &s, &err));
+    ck_assert_ok(keyed_snapshot_write(s, &target.base, arena, h, &err));
+    keyed_snapshot_free(s);
+    keyed_notify_complete(b, id);
+    dir_target_resolve(&target, arena, h);
+}
+
+static size_t ssts(const struct keyed_handle *h)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < h->file_count; i++)
+        n += h->files[i].scope == FILE_SHARED;
+    return n;
+}
+
+static size_t new_ssts(const struct keyed_handle *h)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < h->file_count; i++)
+        n += h->files[i].scope == FILE_SHARED && h->files[i].newly_written;
+    return n;
+}
+
+/* The point of incremental checkpoints: what the last one had is named again, not written again; also across a restore. */
+START_TEST(later_checkpoints_share_files_also_after_a_restore)
+{
+    struct keyed_state *s;
+    struct keyed_backend *b = open_backend(NULL, 64 << 20, &s);
+    struct keyed_handle h[3];
+    struct keyed_stats stats;
+    uint64_t sum;
+
+    count_up(s, 0, 100000, 1); /* more than 64k dirty rows: a run */
+    snapshot(b, 1, &h[0]);
+    ck_assert_uint_eq(ssts(&h[0]), 1);
+    ck_assert_uint_eq(new_ssts(&h[0]), 1);
+    count_up(s, 0, 100, 1);
+    snapshot(b, 2, &h[1]);
+    ck_assert_uint_eq(ssts(&h[1]), 2);
+    ck_assert_uint_eq(new_ssts(&h[1]), 1);
+    snapshot(b, 3, &h[2]); /* nothing changed */
+    ck_assert_uint_eq(ssts(&h[2]), 2);
+    ck_assert_uint_eq(new_ssts(&h[2]), 0);
+    keyed_stats(b, &stats);
+    ck_assert_uint_eq(stats.db_sst_files, 2);
+    ck_assert_uint_eq(stats.flushes, 2);
+    ck_assert_uint_eq(stats.misses, 100000);
+    keyed_backend_close(b);
+    b = open_backend(&h[1], 64 << 20, &s);
+    ck_assert_uint_eq(sum_up(s, &sum), 100000);
+    ck_assert_uint_eq(sum, 100100);
+    count_up(s, 500, 600, 7);
+    snapshot(b, 4, &h[2]);
+    ck_assert_uint_eq(ssts(&h[2]), 3);
+    ck_assert_uint_eq(new_ssts(&h[2]), 1);
+    ck_assert_uint_eq(sum_up(s, &sum), 100000);
+    ck_assert_uint_eq(sum, 100800);
+    keyed_backend_close(b);
+}
+END_TEST
+
+static enum rc no_entry(void *ctx, const char *name, struct err *err)
+{
+    (void)ctx;
+    if (strncmp(name, "db-", 3) == 0)
+        return err_set(err, RC_STATE, "%s is left", name);
+    return RC_OK;
+}
+
+START_TEST(no_local_file_is_left_behind)
+{
+    struct keyed_state *s;
+    struct keyed_backend *b = open_backend(NULL, 1 << 20, &s);
+    struct keyed_handle h;
+    struct err err = {0};
+
+    count_up(s, 0, 1000, 1);
+    snapshot(b, 1, &h);
+    for (size_t i = 0; i < h.file_count; i++)
+        ck_assert_int_ne(strncmp(h.files[i].local_name, "OPTIONS", 7), 0);
+    keyed_backend_close(b);
+    ck_assert_ok(fs_list(fs_posix(), tmp.path, no_entry, NULL, &err));
+}
+END_TEST
+
+/* ---- damage -------------------------------------------------------------------------------------- */
+
+static struct state_file *file_named(struct keyed_handle *h, const char *start)
+{
+    for (size_t i = 0; i < h->file_count; i++) {
+        if (strncmp(h->files[i].local_name, start, strlen(start)) == 0)
+            return &h->files[i];
+    }
+    ck_abort_msg("no %s", start);
+    return NULL;
+}
+
+static void sample(struct keyed_handle *h)
+{
+    struct keyed_state *s;
+    struct keyed_backend *b = open_backend(NULL, 1 << 20, &s);
+
+    for (uint32_t i = 0; i < 3; i++) {
+        count_up(s, i * 300, i * 300 + 600, 1);
+        snapshot(b, i + 1, h);
+    }
+    keyed_backend_close(b);
+}
+
+static const char *const victims[] = {"0", "MANIFEST-", "CURRENT"};
+
+/* C13: a file that is not what the checkpoint named is never opened. */
+START_TEST(damaged_missing_and_cut_files_are_refused_by_name)
+{
+    struct keyed_handle h;
+    struct keyed_backend *b;
+    struct state_file *f;
+    struct bytes good;
+    struct err err = {0};
+
+    target.inline_max = 0;
+    sample(&h);
+    f = file_named(&h, victims[_i]);
+    good = tmpdir_read(&tmp, f->path);
+    for (size_t at = 0; at < good.len; at += 1 + good.len / 10) {
+        uint8_t *copy = arena_copy(arena, good.data, good.len);
+
+        copy[at] ^= 0x10;
+        tmpdir_write(&tmp, f->path, copy, good.len);
+        ck_assert_rc_msg(try_open(h.range, &h, 1, 1 << 20, &b, &err), RC_CORRUPT, f->path);
+        tmpdir_write(&tmp, f->path, good.data, at);
+        ck_assert_rc_msg(try_open(h.range, &h, 1, 1 << 20, &b, &err), RC_CORRUPT, f->path);
+        /* the same on the way of several handles, and into a hashmap */
+        ck_assert_rc_msg(try_open((struct key_group_range){0, 50}, &h, 1, 1 << 20, &b, &err), RC_CORRUPT,
+                         "restore GroupAggregate[k]");
+    }
+    ck_assert_ok(fs_unlink(fs_posix(), f->resolved_path, &err));
+    ck_assert_rc_msg(try_open(h.range, &h, 1, 1 << 20, &b, &err), RC_NOT_FOUND, f->path);
+    tmpdir_write(&tmp, f->path, good.data, good.len);
+    ck_assert_ok(try_open(h.range, &h, 1, 1 << 20, &b, &err));
+    keyed_backend_close(b);
+    ck_assert_ok(fs_list(fs_posix(), tmp.path, no_entry, NULL, &err));
+}
+END_TEST
+
+/* RocksDB opens a MANIFEST that was cut at a record as an older state, without a word. With a digest that was made to fit, only
+ * the comparison of the live files sees it. */
+START_TEST(manifest_that_ends_early_is_found_by_the_live_files)
+{
+    struct keyed_handle h;
+    struct keyed_backend *b;
+    struct state_file *f;
+    struct bytes good;
+    int caught = 0;
+    struct err err = {0};
+
+    target.inline_max = 0;
+    sample(&h);
+    f = file_named(&h, "MANIFEST-");
+    good = tmpdir_read(&tmp, f->path);
+    for (size_t len = good.len; len + 260 > good.len; len -= 5) {
+        tmpdir_write(&tmp, f->path, good.data, len);
+        f->size_bytes = len;
+        f->digest = digest_of(bytes_of(good.data, len));
+        if (try_open(h.range, &h, 1, 1 << 20, &b, &err) == RC_OK) {
+            struct keyed_state *s;
+            uint64_t sum;
+
+            ck_assert_ok(keyed_state_open(b, &acc, &s, &err));
+            ck_assert_uint_eq(sum_up(s, &sum), 1200);
+            ck_assert_uint_eq(sum, 1800);
+            keyed_backend_close(b); /* what was cut did not matter */
+        } else {
+            caught += strstr(err.msg, "MANIFEST ends early") != NULL;
+            err_clear(&err);
+        }
+    }
+    ck_assert_int_ge(caught, 1);
+}
+END_TEST
+
+START_TEST(names_that_lead_elsewhere_are_refused)
+{
+    static const char *const names[] = {"../x.sst", "", ".hidden", "a/b", "/etc/passwd"};
+    struct keyed_handle h;
+    struct keyed_backend *b;
+    struct err err = {0};
+
+    sample(&h);
+    file_named(&h, "0")->local_name = names[_i];
+    ck_assert_rc(try_open(h.range, &h, 1, 1 << 20, &b, &err), RC_CORRUPT);
+}
+END_TEST
+
+/* A database that knows more or less than its handle says. */
+START_TEST(handle_and_database_must_agree)
+{
+    struct keyed_handle h;
+    struct keyed_backend *b;
+    struct state_desc other = acc;
+    struct err err = {0};
+
+    sample(&h);
+    other.name = "another";
+    h.states = &other;
+    ck_assert_rc_msg(try_open(h.range, &h, 1, 1 << 20, &b, &err), RC_CORRUPT, "state accState");
+    h.states = arena_copy(arena, &acc, sizeof acc);
+    h.states[0].fixed_value_bytes = 24; /* the rows have 16 */
+    ck_assert_rc_msg(try_open((struct key_group_range){0, 99}, &h, 1, 1 << 20, &b, &err), RC_CORRUPT,
+                     "value of 16 bytes instead of 24");
+}
+END_TEST
+
+/* After a scale-out the reference's databases hold entries of other subtasks until a compaction: never visible (C10). */
+START_TEST(entries_outside_the_handles_range_are_never_visible)
+{
+    struct keyed_handle h;
+    struct keyed_backend *b;
+    struct keyed_state *s;
+    uint64_t sum;
+    struct err err = {0};
+
+    sample(&h);
+    h.range.last = 63;
+    ck_assert_ok(try_open((struct key_group_range){0, _i == 0 ? 63 : 127}, &h, 1, 1 << 20, &b, &err));
+    ck_assert_ok(keyed_state_open(b, &acc, &s, &err));
+    ck_assert_uint_eq(sum_up(s, &sum), 1200 / 128 * 64 + 48);
+    keyed_backend_close(b);
+}
+END_TEST
+
+/* ---- failures and the epoch rule ------------------------------------------------------------------ */
+
+START_TEST(failed_publishing_leaves_everything_for_the_next_checkpoint)
+{
+    struct keyed_state *s;
+    struct keyed_backend *b = open_backend(NULL, 1 << 20, &s);
+    struct keyed_snapshot *snap;
+    struct keyed_handle h;
+    uint64_t sum;
+    struct err err = {0};
+
+    for (int at = 0; at < 6; at++) {
+        count_up(s, 0, 2000, 1);
+        ck_assert_ok(keyed_snapshot_begin(b, (uint64_t)at, &snap, &err));
+        count_up(s, 1000, 3000, 1);
+        target.fail_after = at % 3;
+        ck_assert_rc(keyed_snapshot_write(snap, &target.base, arena, &h, &err), RC_IO);
+        keyed_snapshot_free(snap);
+        keyed_notify_aborted(b, (uint64_t)at);
+    }
+    target.fail_after = -1;
+    ck_assert_ok(keyed_snapshot_begin(b, 90, &snap, &err));
+    keyed_snapshot_free(snap); /* given up before it was written */
+    target.cancel = true;
+    ck_assert_ok(keyed_snapshot_begin(b, 91, &snap, &err));
+    ck_assert_rc(keyed_snapshot_write(snap, &target.base, arena, &h, &err), RC_CANCELLED);
+    keyed_snapshot_free(snap);
+    target.cancel = false;
+    snapshot(b, 99, &h);
+    keyed_backend_close(b);
+    b = open_backend(&h, 1 << 20, &s);
+    ck_assert_uint_eq(sum_up(s, &sum), 3000);
+    ck_assert_uint_eq(sum, 6 * 4000);
+    keyed_backend_close(b);
+}
+END_TEST
+
+/* Rows of the next epoch, evicted while the closed one is being written, must not get into its image. The state is many times the
+ * cache, so that evictions are due all the time. */
+struct write_arg {
+    struct keyed_snapshot *snapshot;
+    struct keyed_handle *out;
+    enum rc rc;
+    struct err err;
+};
+
+static void write_thread(void *p)
+{
+    struct write_arg *a = p;
+
+    a->rc = keyed_snapshot_write(a->snapshot, &target.base, arena, a->out, &a->err);
+}
+
+START_TEST(evictions_never_enter_the_image_of_a_closed_epoch)
+{
+    struct keyed_state *s;
+    struct keyed_backend *b = open_backend(NULL, 1 << 20, &s);
+    struct keyed_handle h[4];
+    uint64_t sums[4], total = 0, sum;
+    struct keyed_stats stats;
+    struct err err = {0};
+
+    for (uint32_t i = 0; i < 4; i++) {
+        struct write_arg a = {.out = &h[i]};
+        struct thread *t;
+
+        count_up(s, 0, 30000, 1);
+        total += 30000;
+        sums[i] = total;
+        ck_assert_ok(keyed_snapshot_begin(b, i + 1, &a.snapshot, &err));
+        t = thread_start("snapshot", write_thread, &a);
+        count_up(s, 0, 30000, 1);
+        total += 30000;
+        thread_join(t);
+        ck_assert_msg(a.rc == RC_OK, "%s", a.err.msg);
+        keyed_snapshot_free(a.snapshot);
+        dir_target_resolve(&target, arena, &h[i]);
+    }
+    keyed_stats(b, &stats);
+    ck_assert_uint_gt(stats.evictions, 50000);
+    ck_assert_uint_eq(sum_up(s, &sum), 30000);
+    ck_assert_uint_eq(sum, total);
+    keyed_backend_close(b);
+    for (uint32_t i = 0; i < 4; i++) {
+        b = open_backend(&h[i], 1 << 20, &s);
+        ck_assert_uint_eq(sum_up(s, &sum), 30000);
+        ck_assert_uint_eq(sum, sums[i]);
+        keyed_backend_close(b);
+    }
+}
+END_TEST
+
+/* Closing waits for the writer; a task that fails need not order its clean-up. */
+START_TEST(closing_with_an_open_snapshot_waits_and_frees_it)
+{
+    struct keyed_state *s;
+    struct keyed_backend *b = open_backend(NULL, 1 << 20, &s);
+    struct keyed_handle h;
+    struct write_arg a = {.out = &h};
+    struct thread *t;
+    struct err err = {0};
+
+    count_up(s, 0, 5000, 1);
+    ck_assert_ok(keyed_snapshot_begin(b, 1, &a.snapshot, &err));
+    t = thread_start("snapshot", write_thread, &a);
+    thread_join(t);
+    keyed_backend_close(b);
+    b = open_backend(NULL, 1 << 20, &s);
+    ck_assert_ok(keyed_snapshot_begin(b, 1, &a.snapshot, &err));
+    keyed_backend_close(b);
+    ck_assert_int_eq(a.rc, RC_OK);
+}
+END_TEST
+
+/* A flush that fails half-way leaves a part of an epoch in the database: nothing may be read from it any more. */
+START_TEST(failed_flush_breaks_the_backend_for_good)
+{
+    struct keyed_state *s;
+    struct keyed_backend *b = open_backend(NULL, 256 << 20, &s);
+    struct keyed_snapshot *snap;
+    struct keyed_handle h;
+    char runs[FS_PATH_MAX];
+    struct err err = {0};
+    struct key_builder keys;
+    struct key_batch batch;
+
+    key_builder_init(&keys, 128, KEY_NS_VOID);
+    batch = key_builder_batch(&keys);
+    count_up(s, 0, 70000, 1);
+    for (int i = 0; i < 1000; i++) { /* its local directory is the newest */
+        snprintf(runs, sizeof runs, "%s/db-%d/runs", tmp.path, i);
+        if (fs_exists(fs_posix(), runs))
+            ck_assert_ok(fs_rmdir(fs_posix(), runs, &err));
+    }
+    ck_assert_ok(keyed_snapshot_begin(b, 1, &snap, &err));
+    ck_assert_rc_msg(keyed_snapshot_write(snap, &target.base, arena, &h, &err), RC_IO, "flush of accState");
+    keyed_snapshot_free(snap);
+    ck_assert_rc_msg(keyed_del(s, &batch, &err), RC_IO, "an earlier flush failed");
+    ck_assert_rc_msg(keyed_snapshot_begin(b, 2, &snap, &err), RC_IO, "an earlier flush failed");
+    keyed_backend_close(b);
+    key_builder_release(&keys);
+}
+END_TEST
+
+TEST_MAIN("rocks_backend", tcase_add_checked_fixture(tc, setup, teardown);
+          tcase_add_test(tc, later_checkpoints_share_files_also_after_a_restore);
+          tcase_add_test(tc, no_local_file_is_left_behind);
+          tcase_add_loop_test(tc, damaged_missing_and_cut_files_are_refused_by_name, 0, 3);
+          tcase_add_test(tc, manifest_that_ends_early_is_found_by_the_live_files);
+          tcase_add_loop_test(tc, names_that_lead_elsewhere_are_refused, 0, 5);
+          tcase_add_test(tc, handle_and_database_must_agree);
+          tcase_add_loop_test(tc, entries_outside_the_handles_range_are_never_visible, 0, 2);
+          tcase_add_test(tc, failed_publishing_leaves_everything_for_the_next_checkpoint);
+          tcase_add_test(tc, evictions_never_enter_the_image_of_a_closed_epoch);
+          tcase_add_test(tc, closing_with_an_open_snapshot_waits_and_frees_it);
+          tcase_add_test(tc, failed_flush_breaks_the_backend_for_good))
