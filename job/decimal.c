@@ -262,6 +262,10 @@ bool decimal_mul(int128 a, uint32_t sa, int128 b, uint32_t sb, uint32_t precisio
     struct wide p;
     int128 small;
 
+    if (sa + sb == scale && a == (int64_t)a && b == (int64_t)b) { /* nearly always */
+        *out = a * b;
+        return decimal_fits(*out, precision);
+    }
     if (sa + sb == scale && !__builtin_mul_overflow(a, b, &small)) {
         *out = small;
         return decimal_fits(small, precision);

@@ -59,7 +59,7 @@ static enum rc put_int(struct call *c, uint32_t i, int64_t v)
             to[i] = (T)from[i];                                                                    \
     } while (0)
 #define WIDEN_TO(T)                                                                                \
-    switch (type_width(c->args[0].c.type.kind)) {                                                  \
+    switch (kind_width(c->args[0].c.type.kind)) {                                                  \
     case 1:                                                                                        \
         WIDEN(T, int8_t);                                                                          \
         break;                                                                                     \
@@ -102,6 +102,41 @@ static enum rc kernel_widen(struct call *c)
 static enum rc row_int_to_int(struct call *c, uint32_t i)
 {
     return put_int(c, i, vec_int(&c->args[0], i));
+}
+
+#define NARROW(T, F)                                                                               \
+    do {                                                                                           \
+        T *to = c->out.c.values;                                                                   \
+        const F *from = c->args[0].c.values;                                                       \
+        F lost = 0;                                                                                \
+        for (uint32_t i = 0; i < c->n; i++) {                                                      \
+            to[i] = (T)from[i];                                                                    \
+            lost = (F)(lost | (from[i] ^ to[i]));                                                  \
+        }                                                                                          \
+        whole = lost == 0;                                                                         \
+    } while (0)
+
+/* Integers to narrower ones: one loop, and if some value lost bits, row by row to find out whether it counts. */
+static bool narrow(struct call *c)
+{
+    uint32_t from_width = kind_width(c->args[0].c.type.kind), width = kind_width(c->e->type.kind);
+    bool whole = false;
+
+    out_begin(c, c->e->type, c->n, c->out.single);
+    out_strict_validity(c);
+    if (from_width == 8 && width == 4)
+        NARROW(int32_t, int64_t);
+    else if (from_width == 8 && width == 2)
+        NARROW(int16_t, int64_t);
+    else if (from_width == 8 && width == 1)
+        NARROW(int8_t, int64_t);
+    else if (from_width == 4 && width == 2)
+        NARROW(int16_t, int32_t);
+    else if (from_width == 4 && width == 1)
+        NARROW(int8_t, int32_t);
+    else if (from_width == 2 && width == 1)
+        NARROW(int8_t, int16_t);
+    return whole;
 }
 
 static enum rc row_bool_to_int(struct call *c, uint32_t i)
@@ -523,7 +558,7 @@ static const struct cast_rule *to_integer(struct type from, struct type to)
     default:
         if (!type_is_integer(from.kind))
             return NULL;
-        return type_width(from.kind) < type_width(to.kind) ? &widen : &int_to_int;
+        return kind_width(from.kind) < kind_width(to.kind) ? &widen : &int_to_int;
     }
 }
 
@@ -633,6 +668,8 @@ enum rc cast_eval(struct call *c)
 
     if (c->e->cast->kernel != NULL)
         return c->e->cast->kernel(c);
+    if (c->e->cast == &int_to_int && narrow(c))
+        return RC_OK;
     if (c->e->try_cast)
         c->err = NULL;
     rc = call_rows(c, row_cast, true);

@@ -83,6 +83,15 @@ MUST_USE enum rc eval_zone(struct expr_eval *ev, struct bytes name, const struct
 MUST_USE enum rc eval_node(struct expr_eval *ev, const struct expr *e, const struct rows *r,
                            struct vec *out, struct err *err);
 
+/* type_width without a call, for the loops. */
+static inline uint32_t kind_width(enum type_kind kind)
+{
+    static const uint8_t width[] = {[TYPE_TINYINT] = 1, [TYPE_SMALLINT] = 2, [TYPE_INT] = 4, [TYPE_BIGINT] = 8, [TYPE_FLOAT] = 4,
+                                    [TYPE_DOUBLE] = 8, [TYPE_DECIMAL] = 16, [TYPE_DATE] = 4, [TYPE_TIME] = 4, [TYPE_TIMESTAMP] = 8,
+                                    [TYPE_TIMESTAMP_LTZ] = 8, [TYPE_INTERVAL_DAY] = 8, [TYPE_INTERVAL_YEAR] = 4};
+    return width[kind];
+}
+
 /* ---- reading vectors ---- */
 static inline uint32_t vec_at(const struct vec *v, uint32_t i) { return v->single ? 0 : i; }
 static inline bool vec_null(const struct vec *v, uint32_t i)
@@ -92,9 +101,27 @@ static inline bool vec_null(const struct vec *v, uint32_t i)
 static inline bool vec_bool(const struct vec *v, uint32_t i) { return bit_get(v->c.values, vec_at(v, i)); }
 static inline struct bytes vec_bytes(const struct vec *v, uint32_t i) { return column_bytes(&v->c, vec_at(v, i)); }
 static inline int128 vec_decimal(const struct vec *v, uint32_t i) { return ((const int128 *)v->c.values)[vec_at(v, i)]; }
-int64_t column_int(const struct column *c, uint32_t row); /* any type of width 1..8 but floating point */
+/* Any type of width 1..8 but floating point. */
+static inline int64_t column_int(const struct column *c, uint32_t row)
+{
+    switch (kind_width(c->type.kind)) {
+    case 8:
+        return ((const int64_t *)c->values)[row];
+    case 4:
+        return ((const int32_t *)c->values)[row];
+    case 2:
+        return ((const int16_t *)c->values)[row];
+    default:
+        return ((const int8_t *)c->values)[row];
+    }
+}
 static inline int64_t vec_int(const struct vec *v, uint32_t i) { return column_int(&v->c, vec_at(v, i)); }
-double vec_double(const struct vec *v, uint32_t i); /* FLOAT, DOUBLE */
+static inline double vec_double(const struct vec *v, uint32_t i) /* FLOAT, DOUBLE */
+{
+    if (v->c.type.kind == TYPE_FLOAT)
+        return (double)((const float *)v->c.values)[vec_at(v, i)];
+    return ((const double *)v->c.values)[vec_at(v, i)];
+}
 /* <0, 0, >0 of two values of one type, both present; NaN above all, as for sorting. */
 int vec_compare(const struct vec *a, uint32_t i, const struct vec *b, uint32_t j);
 
@@ -114,7 +141,23 @@ typedef enum rc kernel_fn(struct call *c);
 /* Room for n values of type; validity NULL; BOOLEAN bits zero. */
 void out_begin(struct call *c, struct type type, uint32_t n, bool single);
 void out_null(struct call *c, uint32_t row); /* the row's value is null */
-void out_int(struct call *c, uint32_t row, int64_t v);
+static inline void out_int(struct call *c, uint32_t row, int64_t v)
+{
+    switch (kind_width(c->out.c.type.kind)) {
+    case 8:
+        ((int64_t *)c->out.c.values)[row] = v;
+        break;
+    case 4:
+        ((int32_t *)c->out.c.values)[row] = (int32_t)v;
+        break;
+    case 2:
+        ((int16_t *)c->out.c.values)[row] = (int16_t)v;
+        break;
+    default:
+        ((int8_t *)c->out.c.values)[row] = (int8_t)v;
+        break;
+    }
+}
 void out_bytes(struct call *c, uint32_t row, struct bytes v);
 uint8_t *out_room(struct call *c, uint32_t row, size_t len); /* len bytes to be filled in at once */
 void out_trim(struct call *c, uint32_t row, size_t len);     /* the row's room was too large: keep len */

@@ -420,9 +420,18 @@ static enum rc row_case(struct call *c, uint32_t i)
 
     for (size_t k = 0; k < s.len; k++)
         high |= s.data[k];
+    if (high < 0x80 && c->e->param != CASE_INITIAL) {
+        RETURN_IF_ERR(room(c, i, s.len, &to));
+        for (size_t k = 0; k < s.len; k++) {
+            uint8_t letter = (uint8_t)((s.data[k] | 0x20) - 'a');
+
+            to[k] = letter >= 26 ? s.data[k] : (uint8_t)(c->e->param == CASE_UPPER ? s.data[k] & ~0x20u : s.data[k] | 0x20u);
+        }
+        return RC_OK;
+    }
     if (high >= 0x80)
         RETURN_IF_ERR(unicode_locale(c));
-    RETURN_IF_ERR(room(c, i, high < 0x80 ? s.len : s.len * 2, &to)); /* two bytes may become three */
+    RETURN_IF_ERR(room(c, i, s.len * 2, &to)); /* two bytes may become three */
     at = to;
     for (size_t k = 0; k < s.len;) {
         uint32_t n, v = utf8_get(s.data + k, s.data + s.len, &n);

@@ -9,27 +9,6 @@ void *scratch(struct expr_eval *ev, size_t size)
     return arena_alloc(ev->arena, size);
 }
 
-int64_t column_int(const struct column *c, uint32_t row)
-{
-    switch (type_width(c->type.kind)) {
-    case 8:
-        return ((const int64_t *)c->values)[row];
-    case 4:
-        return ((const int32_t *)c->values)[row];
-    case 2:
-        return ((const int16_t *)c->values)[row];
-    default:
-        return ((const int8_t *)c->values)[row];
-    }
-}
-
-double vec_double(const struct vec *v, uint32_t i)
-{
-    if (v->c.type.kind == TYPE_FLOAT)
-        return (double)((const float *)v->c.values)[vec_at(v, i)];
-    return ((const double *)v->c.values)[vec_at(v, i)];
-}
-
 int vec_compare(const struct vec *a, uint32_t i, const struct vec *b, uint32_t j)
 {
     switch (a->c.type.kind) {
@@ -76,7 +55,7 @@ void out_begin(struct call *c, struct type type, uint32_t n, bool single)
     } else if (type.kind == TYPE_BOOLEAN || type.kind == TYPE_NULL) {
         o->values = arena_calloc(c->ev->arena, bit_words(n) + 1, 8);
     } else {
-        o->values = scratch(c->ev, (size_t)n * type_width(type.kind));
+        o->values = scratch(c->ev, (size_t)n * kind_width(type.kind));
     }
 }
 
@@ -99,27 +78,9 @@ void out_null(struct call *c, uint32_t row)
     if (o->offsets != NULL) {
         o->offsets[row + 1] = o->offsets[row];
     } else {
-        uint32_t width = type_width(o->type.kind);
+        uint32_t width = kind_width(o->type.kind);
 
         memset((uint8_t *)o->values + (size_t)row * width, 0, width);
-    }
-}
-
-void out_int(struct call *c, uint32_t row, int64_t v)
-{
-    switch (type_width(c->out.c.type.kind)) {
-    case 8:
-        ((int64_t *)c->out.c.values)[row] = v;
-        break;
-    case 4:
-        ((int32_t *)c->out.c.values)[row] = (int32_t)v;
-        break;
-    case 2:
-        ((int16_t *)c->out.c.values)[row] = (int16_t)v;
-        break;
-    default:
-        ((int8_t *)c->out.c.values)[row] = (int8_t)v;
-        break;
     }
 }
 
@@ -177,21 +138,26 @@ void out_strict_validity(struct call *c)
     c->out.c.validity = v;
 }
 
+/* Bytes of a column are counted in int32: half of that is where a batch stops, so that the last value still fits. */
+#define COLUMN_BYTES_MAX (INT32_MAX / 2)
+
 enum rc call_rows(struct call *c, row_fn *fn, bool strict)
 {
-    out_begin(c, c->e->type, c->n, c->out.single);
-    for (uint32_t i = 0; i < c->n; i++) {
-        bool null = false;
+    bool varlen = type_is_varlen(c->e->type.kind);
+    const uint64_t *nulls = NULL;
 
-        for (uint32_t k = 0; strict && k < c->e->arg_count; k++)
-            null |= vec_null(&c->args[k], i);
-        if (null) {
+    out_begin(c, c->e->type, c->n, c->out.single);
+    if (strict) {
+        out_strict_validity(c);
+        nulls = c->out.c.validity;
+    }
+    for (uint32_t i = 0; i < c->n; i++) {
+        if (nulls != NULL && !bit_get(nulls, i)) {
             out_null(c, i);
             continue;
         }
-        if (type_is_varlen(c->out.c.type.kind) && c->out.c.offsets[i] > INT32_MAX / 2)
-            return err_set(c->err, RC_LIMIT, "%s: the values of one batch exceed %d bytes", c->e->text,
-                           INT32_MAX / 2);
+        if (varlen && c->out.c.offsets[i] > COLUMN_BYTES_MAX)
+            return err_set(c->err, RC_LIMIT, "%s: the values of one batch exceed %d bytes", c->e->text, COLUMN_BYTES_MAX);
         RETURN_IF_ERR(fn(c, i));
     }
     return RC_OK;
@@ -239,48 +205,53 @@ static void merge_varlen(struct call *c, uint32_t n, const struct vec *pieces, c
     }
 }
 
+/* A row of no piece, or a null of its piece, stays null and zero. */
+#define MERGE(type_)                                                                               \
+    do {                                                                                           \
+        type_ *to_ = c.out.c.values;                                                               \
+        for (uint32_t i = 0; i < n; i++) {                                                         \
+            const struct vec *p_ = which[i] == UINT16_MAX ? NULL : &pieces[which[i]];              \
+            if (p_ == NULL || vec_null(p_, pos[i]))                                                \
+                out_null(&c, i);                                                                   \
+            else                                                                                   \
+                to_[i] = ((const type_ *)p_->c.values)[vec_at(p_, pos[i])];                        \
+        }                                                                                          \
+    } while (0)
+
 void vec_merge(struct expr_eval *ev, struct type type, uint32_t n, const struct vec *pieces,
                const uint16_t *which, const uint32_t *pos, struct vec *out)
 {
     struct call c = {.ev = ev, .n = n};
-    uint32_t width = type_width(type.kind);
 
     out_begin(&c, type, n, false);
-    if (type_is_varlen(type.kind)) {
-        merge_varlen(&c, n, pieces, which, pos);
-        *out = c.out;
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        const struct vec *p;
-        uint32_t at;
-
-        if (which[i] == UINT16_MAX || vec_null(&pieces[which[i]], pos[i])) {
-            out_null(&c, i);
-            continue;
-        }
-        p = &pieces[which[i]];
-        at = vec_at(p, pos[i]);
-        switch (width) {
-        case 0:
-            out_bool(&c, i, bit_get(p->c.values, at));
-            break;
-        case 1:
-            ((uint8_t *)c.out.c.values)[i] = ((const uint8_t *)p->c.values)[at];
-            break;
-        case 2:
-            ((uint16_t *)c.out.c.values)[i] = ((const uint16_t *)p->c.values)[at];
-            break;
-        case 4:
-            ((uint32_t *)c.out.c.values)[i] = ((const uint32_t *)p->c.values)[at];
-            break;
-        case 8:
-            ((uint64_t *)c.out.c.values)[i] = ((const uint64_t *)p->c.values)[at];
-            break;
-        default:
-            ((int128 *)c.out.c.values)[i] = ((const int128 *)p->c.values)[at];
+    switch (kind_width(type.kind)) {
+    case 1:
+        MERGE(uint8_t);
+        break;
+    case 2:
+        MERGE(uint16_t);
+        break;
+    case 4:
+        MERGE(uint32_t);
+        break;
+    case 8:
+        MERGE(uint64_t);
+        break;
+    case 16:
+        MERGE(int128);
+        break;
+    default:
+        if (type_is_varlen(type.kind)) {
+            merge_varlen(&c, n, pieces, which, pos);
             break;
         }
+        for (uint32_t i = 0; i < n; i++) {
+            if (which[i] == UINT16_MAX || vec_null(&pieces[which[i]], pos[i]))
+                out_null(&c, i);
+            else
+                out_bool(&c, i, vec_bool(&pieces[which[i]], pos[i]));
+        }
+        break;
     }
     *out = c.out;
 }
@@ -299,7 +270,7 @@ void vec_gather(struct expr_eval *ev, const struct column *from, const uint32_t 
     struct call c = {.ev = ev, .n = n};
 
     out_begin(&c, from->type, n, false);
-    switch (type_width(from->type.kind)) {
+    switch (kind_width(from->type.kind)) {
     case 1:
         GATHER(uint8_t);
         break;
