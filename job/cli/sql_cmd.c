@@ -206,8 +206,10 @@ static int converse(struct sql_client *c, const struct args *args)
         enum line_end end = line_reader_next(lines, text.len == 0 ? "varve> " : "     > ", &line);
         size_t whole;
 
-        if (end == LINE_EOF)
+        if (end == LINE_EOF) {
+            cli_print("\n");
             break;
+        }
         if (end == LINE_ABANDONED) {
             buf_clear(&text);
             continue;

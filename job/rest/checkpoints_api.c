@@ -146,17 +146,47 @@ void api_checkpoint_details(struct call *c)
         answer_json(c, 200, detail_json(d, true));
 }
 
-static json_t *min_max_json(const int64_t *values, uint32_t count)
+static int compare_values(const void *a, const void *b)
 {
-    int64_t min = 0, max = 0, sum = 0;
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-    for (uint32_t i = 0; i < count; i++) {
-        min = i == 0 || values[i] < min ? values[i] : min;
-        max = i == 0 || values[i] > max ? values[i] : max;
+    return x < y ? -1 : x > y;
+}
+
+/* Over the subtasks that have acked; sorts the values. Percentiles as Flink's: the value at p * (count + 1), interpolated. */
+static double percentile(const int64_t *sorted, uint32_t count, double p)
+{
+    double at = p * (count + 1);
+    uint32_t below = (uint32_t)at;
+
+    if (count == 0)
+        return NAN;
+    if (at < 1)
+        return (double)sorted[0];
+    if (below >= count)
+        return (double)sorted[count - 1];
+    return (double)sorted[below - 1] + (at - below) * (double)(sorted[below] - sorted[below - 1]);
+}
+
+static json_t *min_max_json(int64_t *values, uint32_t count)
+{
+    struct stats_summary s = {0};
+    int64_t sum = 0;
+
+    qsort(values, count, sizeof *values, compare_values);
+    for (uint32_t i = 0; i < count; i++)
         sum += values[i];
+    if (count > 0) {
+        s.min = values[0];
+        s.max = values[count - 1];
+        s.avg = sum / count;
     }
-    return json_pack("{s: I, s: I, s: I}", "min", (json_int_t)min, "max", (json_int_t)max, "avg",
-                     (json_int_t)(count > 0 ? sum / count : 0));
+    s.p50 = percentile(values, count, 0.5);
+    s.p90 = percentile(values, count, 0.9);
+    s.p95 = percentile(values, count, 0.95);
+    s.p99 = percentile(values, count, 0.99);
+    s.p999 = percentile(values, count, 0.999);
+    return summary_json(&s);
 }
 
 static json_t *subtask_json(const struct subtask_checkpoint_stats *s)
@@ -178,7 +208,7 @@ void api_checkpoint_subtasks(struct call *c)
     const struct checkpoint_detail *d = find_detail(c, &stats);
     const struct vertex_checkpoint_stats *v = NULL;
     json_t *o, *subtasks = json_array();
-    int64_t *values[7];
+    int64_t *values[8], *zeroes;
     uint32_t n = 0;
 
     for (uint32_t i = 0; d != NULL && i < d->vertex_count; i++)
@@ -190,7 +220,8 @@ void api_checkpoint_subtasks(struct call *c)
             answer_error(c, 404, "There is no vertex %.100s in checkpoint %llu", c->param[2], (unsigned long long)d->id);
         return;
     }
-    for (int k = 0; k < 7; k++)
+    zeroes = ARENA_ARRAY(c->request->arena, v->subtask_count + 1, int64_t); /* aligned checkpoints keep no data in flight */
+    for (int k = 0; k < 8; k++)
         values[k] = ARENA_ARRAY(c->request->arena, v->subtask_count + 1, int64_t);
     for (uint32_t i = 0; i < v->subtask_count; i++) {
         const struct subtask_checkpoint_stats *s = &v->subtasks[i];
@@ -204,14 +235,17 @@ void api_checkpoint_subtasks(struct call *c)
         values[3][n] = s->ack.sync_ms;
         values[4][n] = s->ack.async_ms;
         values[5][n] = s->ack.alignment_ms;
-        values[6][n++] = s->ack.start_delay_ms;
+        values[6][n] = s->ack.start_delay_ms;
+        values[7][n++] = (int64_t)s->ack.processed_bytes;
     }
     o = vertex_json(v, d->id);
     json_object_set_new(o, "summary",
-                        json_pack("{s: o, s: o, s: o, s: {s: o, s: o}, s: {s: o}, s: o}", "checkpointed_size",
+                        json_pack("{s: o, s: o, s: o, s: {s: o, s: o}, s: {s: o, s: o, s: o, s: o}, s: o}", "checkpointed_size",
                                   min_max_json(values[0], n), "state_size", min_max_json(values[1], n), "end_to_end_duration",
                                   min_max_json(values[2], n), "checkpoint_duration", "sync", min_max_json(values[3], n), "async",
-                                  min_max_json(values[4], n), "alignment", "duration", min_max_json(values[5], n),
+                                  min_max_json(values[4], n), "alignment", "buffered", min_max_json(zeroes, n), "processed",
+                                  min_max_json(values[7], n), "persisted", min_max_json(zeroes, n), "duration",
+                                  min_max_json(values[5], n),
                                   "start_delay", min_max_json(values[6], n)));
     json_object_set_new(o, "subtasks", subtasks);
     answer_json(c, 200, o);

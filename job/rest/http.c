@@ -6,6 +6,7 @@
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -60,6 +61,13 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection, struct htt
     return result;
 }
 
+static bool announces_too_much(struct MHD_Connection *connection)
+{
+    const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
+
+    return length != NULL && strtoull(length, NULL, 10) > HTTP_BODY_MAX;
+}
+
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *upload_data,
                                   size_t *upload_data_size, void **state)
@@ -75,7 +83,9 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
         x = mem_calloc(1, sizeof *x);
         x->arena = arena_new(0);
         *state = x;
-        return MHD_YES;
+        x->too_large = announces_too_much(connection);
+        if (!x->too_large)
+            return MHD_YES; /* else answered at once: the server then closes and reads no more */
     }
     if (*upload_data_size > 0) {
         if (x->body.len + *upload_data_size > HTTP_BODY_MAX)

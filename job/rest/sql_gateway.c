@@ -25,7 +25,6 @@ struct operation {
     struct buf columns;  /* JSON array */
     struct buf rows;     /* JSON objects, a comma between them; not fetched yet */
     struct buf previous; /* the page that was given last, whole */
-    const struct schema *schema; /* only while session_execute runs */
     uint64_t token;      /* of the next page */
     int64_t fetched_mono_ns;
     struct operation *next; /* newer */
@@ -77,10 +76,13 @@ static void operation_free(struct operation *o)
 static enum rc on_begin(void *ctx, const struct schema *schema, const struct statement_result *result, struct err *err)
 {
     struct operation *o = ctx;
-    json_t *columns = json_array();
     struct buf text = {0};
+    json_t *columns;
 
     (void)err;
+    if (schema == NULL) /* INSERT: its job has started, there are no rows */
+        return RC_OK;
+    columns = json_array();
     for (uint32_t i = 0; i < schema->field_count; i++)
         json_array_append_new(columns, column_json(&schema->fields[i]));
     json_dump_to(columns, false, &text);
@@ -88,7 +90,6 @@ static enum rc on_begin(void *ctx, const struct schema *schema, const struct sta
     mutex_lock(&o->gateway->mutex);
     o->columns = text;
     o->result = *result;
-    o->schema = schema;
     o->begun = true;
     o->fetched_mono_ns = clock_mono_ns(o->gateway->env->clock);
     cond_broadcast(&o->gateway->cond);
@@ -205,7 +206,6 @@ static void finish_locked(struct operation *o, enum rc rc, const struct statemen
         o->error = *err;
         o->status = o->cancelled ? OPERATION_CANCELED : OPERATION_ERROR;
     }
-    o->schema = NULL;
 }
 
 static struct operation *next_pending(struct sql_session *s)

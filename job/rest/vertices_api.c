@@ -1,6 +1,8 @@
 /* vertices_api.c - vertices, subtasks and the plan in Flink's JSON shapes; see routes.h */
 #include "job/rest/api_priv.h"
 
+#include <stdlib.h>
+
 static const char *const flink_task_states[] = {"DEPLOYING", "RUNNING",    "INITIALIZING", "FINISHED",  "CREATED",
                                                 "CANCELING", "RECONCILING", "CANCELED",     "SCHEDULED", "FAILED"};
 
@@ -191,6 +193,60 @@ static json_t *operators_json(const struct subtask_view *s)
     return list;
 }
 
+static int compare_values(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Sorts the values: there is at least one. */
+static json_t *spread_json(int64_t *values, uint32_t n)
+{
+    int64_t sum = 0;
+
+    qsort(values, n, sizeof *values, compare_values);
+    for (uint32_t i = 0; i < n; i++)
+        sum += values[i];
+    return json_pack("{s: I, s: I, s: I, s: I, s: I, s: I, s: I, s: I}", "min", (json_int_t)values[0], "max",
+                     (json_int_t)values[n - 1], "avg", (json_int_t)(sum / n), "sum", (json_int_t)sum, "median",
+                     (json_int_t)values[n / 2], "p25", (json_int_t)values[n / 4], "p75", (json_int_t)values[n * 3 / 4], "p95",
+                     (json_int_t)values[(uint32_t)((uint64_t)n * 95 / 100)]);
+}
+
+static int64_t duration_of(const struct subtask_view *s, int64_t now)
+{
+    return s->start_wall_ms <= 0 ? -1 : (s->end_wall_ms > 0 ? s->end_wall_ms : now) - s->start_wall_ms;
+}
+
+/* Over the subtasks. Of the time in each state only that since the start is known: it counts as RUNNING. */
+static json_t *aggregated_json(struct call *c, const struct vertex_view *v, int64_t now)
+{
+    static const char *const names[] = {"read-bytes", "write-bytes", "read-records", "write-records",
+                                        "accumulated-backpressured-time", "accumulated-idle-time", "accumulated-busy-time"};
+    int64_t *values[ARRAY_LEN(names)], *durations = ARENA_ARRAY(c->request->arena, v->parallelism, int64_t);
+    json_t *metrics = json_object();
+
+    for (size_t m = 0; m < ARRAY_LEN(names); m++)
+        values[m] = ARENA_ARRAY(c->request->arena, v->parallelism, int64_t);
+    for (uint32_t i = 0; i < v->parallelism; i++) {
+        struct io_sums io = {0};
+
+        add_io(&v->subtasks[i], &io);
+        values[0][i] = (int64_t)io.read_bytes;
+        values[1][i] = (int64_t)io.write_bytes;
+        values[2][i] = (int64_t)io.read_records;
+        values[3][i] = (int64_t)io.write_records;
+        values[4][i] = (int64_t)io.backpressured_ms;
+        values[5][i] = (int64_t)io.idle_ms;
+        values[6][i] = (int64_t)io.busy_ms;
+        durations[i] = duration_of(&v->subtasks[i], now) > 0 ? duration_of(&v->subtasks[i], now) : 0;
+    }
+    for (size_t m = 0; m < ARRAY_LEN(names); m++)
+        json_object_set_new(metrics, names[m], spread_json(values[m], v->parallelism));
+    return json_pack("{s: o, s: {s: o}}", "metrics", metrics, "status-duration", "RUNNING", spread_json(durations, v->parallelism));
+}
+
 void api_vertex(struct call *c)
 {
     struct job_view view;
@@ -206,15 +262,16 @@ void api_vertex(struct call *c)
         struct io_sums io = {0};
 
         add_io(s, &io);
-        json_array_append_new(subtasks, json_pack("{s: i, s: s, s: i, s: s, s: I, s: I, s: I, s: o, s: s, s: I, s: o}", "subtask", (int)i, "status",
+        json_array_append_new(subtasks, json_pack("{s: i, s: s, s: i, s: s, s: I, s: I, s: I, s: o, s: s, s: {s: I}, s: I, s: o}", "subtask", (int)i, "status",
                                           task_state_str(s->state), "attempt", (int)s->attempt, "endpoint", "localhost", "start-time",
                                           (json_int_t)s->start_wall_ms, "end-time", (json_int_t)s->end_wall_ms, "duration",
-                                          (json_int_t)(s->start_wall_ms <= 0 ? -1 : (s->end_wall_ms > 0 ? s->end_wall_ms : now) - s->start_wall_ms),
-                                          "metrics", io_json(&io), "taskmanager-id", "varve", "start_time",
+                                          (json_int_t)duration_of(s, now), "metrics", io_json(&io), "taskmanager-id", "varve",
+                                          "status-duration", task_state_str(s->state), (json_int_t)duration_of(s, now), "start_time",
                                           (json_int_t)s->start_wall_ms, "operators", operators_json(s)));
     }
-    answer_json(c, 200, json_pack("{s: s, s: s, s: i, s: i, s: I, s: o}", "id", v->id, "name", v->name, "parallelism", (int)v->parallelism,
-                                  "maxParallelism", (int)v->key_group_count, "now", (json_int_t)now, "subtasks", subtasks));
+    answer_json(c, 200, json_pack("{s: s, s: s, s: i, s: i, s: I, s: o, s: o}", "id", v->id, "name", v->name, "parallelism",
+                                  (int)v->parallelism, "maxParallelism", (int)v->key_group_count, "now", (json_int_t)now, "subtasks",
+                                  subtasks, "aggregated", aggregated_json(c, v, now)));
 }
 
 void api_vertex_subtask_times(struct call *c)
