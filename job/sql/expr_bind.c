@@ -324,8 +324,6 @@ enum rc bind_arithmetic(struct bind *b, enum ast_op op, struct sql_pos pos, stru
                           type_str(b->arena, bad->type, false),
                           type_is_text(bad->type.kind) ? ": write CAST(... AS ...)" : "");
     }
-    if ((op == OP_ADD || op == OP_MUL) && out_of_order(x, y))
-        swap_exprs(&x, &y);
     t = op == OP_MUL ? type_mul(x->type, y->type) : op == OP_DIV ? type_div(x->type, y->type)
         : op == OP_MOD                                           ? type_mod(x->type, y->type)
                                                                  : type_add(x->type, y->type);
@@ -339,6 +337,8 @@ enum rc bind_arithmetic(struct bind *b, enum ast_op op, struct sql_pos pos, stru
         RETURN_IF_ERR(node_cast(b, x, work, false, pos, &x));
         RETURN_IF_ERR(node_cast(b, y, work, false, pos, &y));
     }
+    if ((op == OP_ADD || op == OP_MUL) && out_of_order(x, y))
+        swap_exprs(&x, &y);
     work.nullable = t.nullable;
     return node_cast(b, node_done(b, node_call(b, funcs[op], work, pos, x, y)), t, false, pos, out);
 }
