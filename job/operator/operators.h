@@ -110,5 +110,8 @@ struct sink_spec {
     void *collect_ctx;
 };
 struct operator *sink_op_new(const struct sink_spec *spec);
+/* operator_spec.check_restored of a sink: every part that the restored state names is there. */
+MUST_USE enum rc sink_op_check_restored(const void *spec, const struct env *env, const struct config *config,
+                                        const struct list_state *lists, size_t list_count, struct err *err);
 
 #endif

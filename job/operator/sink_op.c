@@ -109,6 +109,41 @@ static enum rc sink_op_open(struct operator *op, const struct operator_context *
     return RC_OK;
 }
 
+/* Items of the lists of that name, of all subtasks together. */
+static struct sink_items items_of(struct arena *a, const char *name, const struct list_state *lists, size_t count)
+{
+    struct sink_items out = {0};
+    struct bytes *items;
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++)
+        n += strcmp(lists[i].name, name) == 0 ? lists[i].item_count : 0;
+    items = ARENA_ARRAY(a, n + 1, struct bytes);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; strcmp(lists[i].name, name) == 0 && k < lists[i].item_count; k++)
+            items[out.count++] = lists[i].items[k];
+    out.items = items;
+    return out;
+}
+
+enum rc sink_op_check_restored(const void *spec, const struct env *env, const struct config *config,
+                               const struct list_state *lists, size_t list_count, struct err *err)
+{
+    const struct sink_spec *s = spec;
+    struct arena *a = arena_new(0);
+    struct sink_snapshot restored = {items_of(a, SINK_STATE_WRITER, lists, list_count),
+                                     items_of(a, SINK_STATE_COMMITTABLES, lists, list_count)};
+    struct file_sink_config look = {.env = env,
+                                    .path = s->path,
+                                    .uuid = "",
+                                    .ignore_missing_parts = config_bool(config, OPT_RESTORE_IGNORE_MISSING_PARTS),
+                                    .name = s->table_name};
+    enum rc rc = s->kind == SINK_FILES ? file_sink_check_restored(&look, &restored, err) : RC_OK;
+
+    arena_free(a);
+    return rc;
+}
+
 /* ---- rows ----------------------------------------------------------------------------------------- */
 
 /* Appends a partition value with the characters escaped that Flink escapes in partition paths. */

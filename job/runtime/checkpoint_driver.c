@@ -321,8 +321,10 @@ static void notify_complete(struct checkpoint_driver *d, uint64_t checkpoint_id)
 
     post_all(d, TASK_COMPLETE, checkpoint_id);
     if (a != NULL && a->id == checkpoint_id && a->barrier.kind == CHECKPOINT_PERIODIC && d->final_checkpoint &&
-        acked_past_the_data(d, a))
+        acked_past_the_data(d, a)) {
+        d->end_told = true; /* it was the final one: none more is planned */
         post_all(d, TASK_FINISH, 0);
+    }
 }
 
 /* All tasks are past their data and no attempt is under way (it might be the final one already, or a stop). With checkpoints the

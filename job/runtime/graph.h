@@ -23,6 +23,10 @@ struct operator_spec {
     bool stateful, keyed, is_source;
     struct operator *(*make)(const void *spec);
     const void *spec;
+    /* Looks at the world that the restored list states name (part files), before anything starts; changes nothing. NULL: nothing to
+     * look at. `lists` of all subtasks together. */
+    enum rc (*check_restored)(const void *spec, const struct env *env, const struct config *config,
+                              const struct list_state *lists, size_t list_count, struct err *err);
     size_t state_count;           /* keyed states it will open, for the pre-flight check */
     const struct state_desc *states;
 };

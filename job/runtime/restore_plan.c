@@ -99,6 +99,34 @@ enum rc restore_plan_assign(const struct graph *g, const struct checkpoint_metad
     return adopt_key_groups(g, m, ops, out, key_group_count, err);
 }
 
+/* What the restored list states name outside the snapshot, e.g. a sink's part files, is there too. */
+static enum rc check_outside(const struct env *env, const struct config *config, const struct graph *g,
+                             const struct restore_plan *p, struct err *err)
+{
+    size_t n = 0;
+
+    for (uint32_t v = 0; v < g->vertex_count; v++) {
+        for (uint32_t o = 0; o < g->vertices[v].operator_count; o++, n++) {
+            const struct operator_spec *spec = &g->vertices[v].operators[o];
+            const struct assigned_operator *a = &p->assignment.operators[n];
+            struct list_state *lists;
+            size_t count = 0;
+
+            if (spec->check_restored == NULL || !a->restored)
+                continue;
+            for (uint32_t s = 0; s < g->vertices[v].parallelism; s++)
+                count += a->subtasks[s].list_count;
+            lists = ARENA_ARRAY(p->arena, count + 1, struct list_state);
+            count = 0;
+            for (uint32_t s = 0; s < g->vertices[v].parallelism; s++)
+                for (size_t i = 0; i < a->subtasks[s].list_count; i++)
+                    lists[count++] = a->subtasks[s].lists[i];
+            RETURN_IF_ERR(spec->check_restored(spec->spec, env, config, lists, count, err));
+        }
+    }
+    return RC_OK;
+}
+
 /* ---- which snapshot --------------------------------------------------------------------------- */
 
 /* A checkpoint in a job's directory whose lock nobody holds: its run has ended. A lock file is not made where there is none. */
@@ -181,6 +209,8 @@ enum rc restore_plan_make(const struct env *env, const struct config *config, co
         return RC_OK;
     p->earlier_run_dead = run_has_ended(env, p->recovered.dir);
     rc = restore_plan_assign(g, p->recovered.meta, allow, p->arena, &p->assignment, &p->key_group_count, err);
+    if (rc == RC_OK)
+        rc = check_outside(env, config, g, p, err);
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "restore from %s", p->recovered.dir);
 }
 

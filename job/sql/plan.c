@@ -151,6 +151,17 @@ static void add_sink_nodes(struct plan *p, struct plan_stream *s, const char *ta
     p->physical_sinks[p->sink_count++] = (struct plan_node *)(uintptr_t)ph;
 }
 
+/* The aggregate sends no -U, which EXPLAIN shall say too: from the sink's input down to the aggregate. */
+static void drop_update_before(struct plan_stream *s)
+{
+    s->drop_update_before->emit_update_before = false;
+    for (struct plan_node *n = (struct plan_node *)(uintptr_t)s->physical; n != NULL; n = n->input_count == 1 ? n->inputs[0] : NULL) {
+        n->changelog = strchr(n->changelog, 'D') != NULL ? "I,UA,D" : "I,UA";
+        if (strncmp(n->text, "GroupAggregate(", 15) == 0)
+            break;
+    }
+}
+
 static enum rc plan_sink(struct plan *p, const struct ast_insert *insert, const struct catalog_entry *e, struct plan_stream *s)
 {
     struct connector_sink *sink = ARENA_NEW(p->arena, struct connector_sink);
@@ -165,11 +176,12 @@ static enum rc plan_sink(struct plan *p, const struct ast_insert *insert, const 
         return refuse_updates(p, s, insert);
     RETURN_IF_ERR(coerce_to_sink(p, insert, s, e->physical));
     if (!sink->needs_update_before && s->drop_update_before != NULL)
-        s->drop_update_before->emit_update_before = false;
+        drop_update_before(s);
     RETURN_IF_ERR(plan_op_new(p, arena_printf(p->arena, "Sink: %s", e->name), &op));
     sink->spec.input = s->schema;
     add_sink_nodes(p, s, arena_printf(p->arena, "default_catalog.default_database.%s", e->name), plan_names(p, s->schema));
     op->spec.make = make_sink;
+    op->spec.check_restored = sink_op_check_restored;
     op->spec.spec = &sink->spec;
     op->spec.stateful = sink->spec.kind == SINK_FILES;
     op->spec.uid = sink->uid;
@@ -220,6 +232,7 @@ static enum rc plan_collect(struct plan *p, const struct ast_statement *st, enum
     RETURN_IF_ERR(plan_op_new(p, "Sink: collect", &op));
     add_sink_nodes(p, s, "*anonymous_collect$1*", plan_names(p, s->schema));
     op->spec.make = make_sink;
+    op->spec.check_restored = sink_op_check_restored;
     op->spec.spec = spec;
     op->spec.description = p->physical_sinks[0]->text;
     op->ident = "collect";
