@@ -507,8 +507,13 @@ enum rc plan_from(struct plan *p, const struct ast_from *from, struct plan_strea
             return sql_error_at(p->err, RC_INVALID, p->source, from->pos, "%s names %u columns, there are %u", from->alias,
                                 from->alias_column_count, s->schema->field_count);
         s->schema = schema_copy(p->arena, s->schema);
-        for (uint32_t i = 0; i < s->schema->field_count; i++)
+        for (uint32_t i = 0; i < s->schema->field_count; i++) {
             s->schema->fields[i].name = arena_strdup(p->arena, from->alias_columns[i]);
+            if (from->kind == FROM_VALUES) { /* columns of VALUES have no other name */
+                s->fields[i].origin = s->schema->fields[i].name;
+                s->fields[i].base = arena_printf(p->arena, "%s\n", s->fields[i].origin);
+            }
+        }
     }
     for (uint32_t i = 0; i < s->schema->field_count; i++) {
         const char *name = from->alias != NULL ? from->alias : from->name;
