@@ -4,7 +4,10 @@
 #include "job/sql/expr.h"
 #include "job/sql/lexer.h"
 
-static const char *copy_str(struct arena *a, const char *s) { return s == NULL ? NULL : arena_strdup(a, s); }
+static const char *copy_str(struct arena *a, const char *s)
+{
+    return s == NULL ? NULL : arena_strdup(a, s);
+}
 
 enum rc ast_expr_copy(struct arena *a, const struct ast_expr *e, ast_replace_fn *replace, void *ctx,
                       struct ast_expr **out, struct err *err)
@@ -75,7 +78,8 @@ static struct ast_from *copy_from(struct arena *a, const struct ast_from *f)
         out->alias_columns[i] = copy_str(a, f->alias_columns[i]);
     out->options = ARENA_ARRAY(a, f->option_count, struct ast_option);
     for (uint32_t i = 0; i < f->option_count; i++)
-        out->options[i] = (struct ast_option){f->options[i].pos, copy_str(a, f->options[i].key), copy_str(a, f->options[i].value)};
+        out->options[i] = (struct ast_option){f->options[i].pos, copy_str(a, f->options[i].key),
+                                              copy_str(a, f->options[i].value)};
     out->query = f->query == NULL ? NULL : ast_query_copy(a, f->query);
     out->size = copy_expr(a, f->size);
     out->offset = copy_expr(a, f->offset);
@@ -91,7 +95,8 @@ struct ast_query *ast_query_copy(struct arena *a, const struct ast_query *q)
 
         out->items = ARENA_ARRAY(a, q->item_count, struct ast_select_item);
         for (uint32_t i = 0; i < q->item_count; i++)
-            out->items[i] = (struct ast_select_item){copy_expr(a, q->items[i].expr), copy_str(a, q->items[i].alias)};
+            out->items[i] = (struct ast_select_item){copy_expr(a, q->items[i].expr),
+                                                     copy_str(a, q->items[i].alias)};
         out->from = copy_from(a, q->from);
         out->where = copy_expr(a, q->where);
         out->having = copy_expr(a, q->having);
@@ -108,7 +113,8 @@ static bool same_text(const char *a, const char *b)
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-bool ast_expr_equal(const struct ast_expr *a, const struct ast_expr *b, ast_column_fn *column_of, void *ctx)
+bool ast_expr_equal(const struct ast_expr *a, const struct ast_expr *b, ast_column_fn *column_of,
+                    void *ctx)
 {
     if (a == NULL || b == NULL)
         return a == b;
@@ -121,10 +127,12 @@ bool ast_expr_equal(const struct ast_expr *a, const struct ast_expr *b, ast_colu
     }
     if (a->literal != b->literal || a->op != b->op || a->is != b->is || a->negated != b->negated ||
         a->symmetric != b->symmetric || a->distinct != b->distinct || a->try_cast != b->try_cast ||
-        a->case_operand != b->case_operand || a->case_else != b->case_else || a->arg_count != b->arg_count ||
-        a->text_len != b->text_len || a->interval_precision != b->interval_precision ||
-        !same_text(a->name, b->name) || !same_text(a->unit, b->unit) || !same_text(a->text, b->text) ||
-        !same_text(a->qualifier, b->qualifier) || (a->kind == EXPR_CAST && !type_eq(a->type, b->type, true)))
+        a->case_operand != b->case_operand || a->case_else != b->case_else ||
+        a->arg_count != b->arg_count || a->text_len != b->text_len ||
+        a->interval_precision != b->interval_precision || !same_text(a->name, b->name) ||
+        !same_text(a->unit, b->unit) || !same_text(a->text, b->text) ||
+        !same_text(a->qualifier, b->qualifier) ||
+        (a->kind == EXPR_CAST && !type_eq(a->type, b->type, true)))
         return false;
     for (uint32_t i = 0; i < a->arg_count; i++)
         if (!ast_expr_equal(a->args[i], b->args[i], column_of, ctx))
@@ -132,9 +140,13 @@ bool ast_expr_equal(const struct ast_expr *a, const struct ast_expr *b, ast_colu
     return ast_expr_equal(a->filter, b->filter, column_of, ctx);
 }
 
-bool ast_is_aggregate(const struct ast_expr *e) { return e->kind == EXPR_CALL && expr_is_aggregate_name(e->name); }
+bool ast_is_aggregate(const struct ast_expr *e)
+{
+    return e->kind == EXPR_CALL && expr_is_aggregate_name(e->name);
+}
 
-struct ast_expr *ast_column_new(struct arena *a, const char *qualifier, const char *name, struct sql_pos pos)
+struct ast_expr *ast_column_new(struct arena *a, const char *qualifier, const char *name,
+                                struct sql_pos pos)
 {
     struct ast_expr *e = ARENA_NEW(a, struct ast_expr);
 
@@ -146,13 +158,14 @@ struct ast_expr *ast_column_new(struct arena *a, const char *qualifier, const ch
     return e;
 }
 
-/* ---- text -------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 void ast_name_print(const char *name, bool always, struct buf *out)
 {
     size_t len = strlen(name);
-    bool plain = len > 0 && !(name[0] >= '0' && name[0] <= '9') && name[0] != '$' &&
-                 strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_$") == len;
+    bool plain =
+        len > 0 && !(name[0] >= '0' && name[0] <= '9') && name[0] != '$' &&
+        strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_$") == len;
 
     if (!always && plain && lexer_keyword_of(lexer_keyword(name, len)) == NULL) {
         buf_append_str(out, name);
@@ -180,7 +193,9 @@ void ast_string_print(const char *text, size_t len, struct buf *out)
 
 static void print_literal(const struct ast_expr *e, struct buf *out)
 {
-    static const char *const prefixes[] = {[LIT_BINARY] = "X", [LIT_DATE] = "DATE ", [LIT_TIME] = "TIME ",
+    static const char *const prefixes[] = {[LIT_BINARY] = "X",
+                                           [LIT_DATE] = "DATE ",
+                                           [LIT_TIME] = "TIME ",
                                            [LIT_TIMESTAMP] = "TIMESTAMP "};
     switch (e->literal) {
     case LIT_NULL:
@@ -205,7 +220,8 @@ static void print_literal(const struct ast_expr *e, struct buf *out)
     }
 }
 
-static void print_list(const struct ast_expr *e, uint32_t from, const char *between, struct buf *out)
+static void print_list(const struct ast_expr *e, uint32_t from, const char *between,
+                       struct buf *out)
 {
     for (uint32_t i = from; i < e->arg_count; i++) {
         if (i > from)
@@ -217,8 +233,8 @@ static void print_list(const struct ast_expr *e, uint32_t from, const char *betw
 /* In parentheses unless it is a single thing. */
 static void print_operand(const struct ast_expr *e, struct buf *out)
 {
-    bool single = e->kind == EXPR_LITERAL || e->kind == EXPR_COLUMN || e->kind == EXPR_CALL || e->kind == EXPR_CAST ||
-                  e->kind == EXPR_INTERVAL || e->kind == EXPR_CASE;
+    bool single = e->kind == EXPR_LITERAL || e->kind == EXPR_COLUMN || e->kind == EXPR_CALL ||
+                  e->kind == EXPR_CAST || e->kind == EXPR_INTERVAL || e->kind == EXPR_CASE;
 
     buf_append_str(out, single ? "" : "(");
     ast_expr_print(e, out);
@@ -305,8 +321,9 @@ static void print_interval(const struct ast_expr *e, struct buf *out)
 
 void ast_expr_print(const struct ast_expr *e, struct buf *out)
 {
-    static const char *const ops[] = {"-", "+", "NOT ", " + ", " - ", " * ", " / ", " % ", " || ",
-                                      " = ", " <> ", " < ", " <= ", " > ", " >= ", " AND ", " OR "};
+    static const char *const ops[] = {"-",    "+",   "NOT ", " + ",   " - ",  " * ",
+                                      " / ",  " % ", " || ", " = ",   " <> ", " < ",
+                                      " <= ", " > ", " >= ", " AND ", " OR "};
     switch (e->kind) {
     case EXPR_LITERAL:
         print_literal(e, out);
@@ -336,7 +353,8 @@ void ast_expr_print(const struct ast_expr *e, struct buf *out)
         break;
     case EXPR_BETWEEN:
         print_operand(e->args[0], out);
-        buf_printf(out, " %sBETWEEN %s", e->negated ? "NOT " : "", e->symmetric ? "SYMMETRIC " : "");
+        buf_printf(out, " %sBETWEEN %s", e->negated ? "NOT " : "",
+                   e->symmetric ? "SYMMETRIC " : "");
         print_operand(e->args[1], out);
         buf_append_str(out, " AND ");
         print_operand(e->args[2], out);

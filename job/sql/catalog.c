@@ -11,7 +11,10 @@ struct catalog {
     size_t count, cap;
 };
 
-struct catalog *catalog_new(void) { return mem_calloc(1, sizeof(struct catalog)); }
+struct catalog *catalog_new(void)
+{
+    return mem_calloc(1, sizeof(struct catalog));
+}
 
 void catalog_free(struct catalog *c)
 {
@@ -84,7 +87,8 @@ enum rc catalog_get(struct catalog *c, const char *name, const char *source, str
         names[i] = c->entries[i]->entry.name;
     sql_nearest_hint(hint, name, names, c->count);
     mem_free(names);
-    return sql_error_at(err, RC_NOT_FOUND, source, pos, "there is no table or view %s%s", name, hint);
+    return sql_error_at(err, RC_NOT_FOUND, source, pos, "there is no table or view %s%s", name,
+                        hint);
 }
 
 void catalog_list(struct catalog *c, catalog_list_fn *fn, void *ctx)
@@ -101,7 +105,8 @@ enum rc catalog_add(struct catalog *c, struct owned_entry *o, struct err *err)
     ASSERT(!found);
     if (c->count >= CATALOG_ENTRIES_MAX) {
         catalog_release(&o->entry);
-        return err_set(err, RC_LIMIT, "the catalog holds %d tables and views, the limit", CATALOG_ENTRIES_MAX);
+        return err_set(err, RC_LIMIT, "the catalog holds %d tables and views, the limit",
+                       CATALOG_ENTRIES_MAX);
     }
     if (c->count == c->cap) {
         c->cap = c->cap == 0 ? 16 : 2 * c->cap;
@@ -113,7 +118,8 @@ enum rc catalog_add(struct catalog *c, struct owned_entry *o, struct err *err)
     return RC_OK;
 }
 
-enum rc catalog_check_new(struct catalog *c, const struct ast_statement *s, bool *skip, struct err *err)
+enum rc catalog_check_new(struct catalog *c, const struct ast_statement *s, bool *skip,
+                          struct err *err)
 {
     const char *name = s->name;
     const struct catalog_entry *old = catalog_find(c, name);
@@ -122,11 +128,13 @@ enum rc catalog_check_new(struct catalog *c, const struct ast_statement *s, bool
     *skip = old != NULL && s->if_not_exists;
     catalog_release(old);
     if (old != NULL && !s->if_not_exists)
-        return err_set(err, RC_EXISTS, "a %s named %s exists already", is_view ? "view" : "table", name);
+        return err_set(err, RC_EXISTS, "a %s named %s exists already", is_view ? "view" : "table",
+                       name);
     return RC_OK;
 }
 
-enum rc catalog_drop(struct catalog *c, const char *name, bool view, bool if_exists, struct err *err)
+enum rc catalog_drop(struct catalog *c, const char *name, bool view, bool if_exists,
+                     struct err *err)
 {
     bool found;
     size_t at = place_of(c, name, &found);
@@ -139,20 +147,23 @@ enum rc catalog_drop(struct catalog *c, const char *name, bool view, bool if_exi
         return catalog_get(c, name, NULL, nowhere, &none, err);
     }
     if (c->entries[at]->entry.is_view != view)
-        return err_set(err, RC_INVALID, "%s is a %s: use DROP %s", name, view ? "table" : "view", view ? "TABLE" : "VIEW");
+        return err_set(err, RC_INVALID, "%s is a %s: use DROP %s", name, view ? "table" : "view",
+                       view ? "TABLE" : "VIEW");
     catalog_release(&c->entries[at]->entry);
     c->count--;
     memmove(c->entries + at, c->entries + at + 1, (c->count - at) * sizeof(struct owned_entry *));
     return RC_OK;
 }
 
-/* ---- options with a hint ------------------------------------------------------------------------ */
+/* ---- options with a hint --------------------------------------------------------------------- */
 
-enum rc catalog_connector_table(struct arena *arena, const struct catalog_entry *e, uint32_t hint_count,
-                                const struct ast_option *hint, const char *source, const char *time_zone,
+enum rc catalog_connector_table(struct arena *arena, const struct catalog_entry *e,
+                                uint32_t hint_count, const struct ast_option *hint,
+                                const char *source, const char *time_zone,
                                 struct connector_table *out, struct err *err)
 {
-    struct ast_option *options = ARENA_ARRAY(arena, e->option_count + hint_count, struct ast_option);
+    struct ast_option *options =
+        ARENA_ARRAY(arena, e->option_count + hint_count, struct ast_option);
     uint32_t count = e->option_count;
 
     memcpy(options, e->options, e->option_count * sizeof *options);
@@ -160,7 +171,8 @@ enum rc catalog_connector_table(struct arena *arena, const struct catalog_entry 
         uint32_t at = 0;
 
         if (strcmp(hint[i].key, "connector") == 0)
-            return sql_error_at(err, RC_INVALID, source, hint[i].pos, "a hint cannot change the connector");
+            return sql_error_at(err, RC_INVALID, source, hint[i].pos,
+                                "a hint cannot change the connector");
         while (at < count && strcmp(options[at].key, hint[i].key) != 0)
             at++;
         options[at] = hint[i];

@@ -11,7 +11,8 @@ struct owned_entry {
 };
 struct owned_entry *entry_new(void);
 /* *skip: it exists and IF NOT EXISTS was said. */
-MUST_USE enum rc catalog_check_new(struct catalog *c, const struct ast_statement *s, bool *skip, struct err *err);
+MUST_USE enum rc catalog_check_new(struct catalog *c, const struct ast_statement *s, bool *skip,
+                                   struct err *err);
 /* Takes the entry, whatever the code. */
 MUST_USE enum rc catalog_add(struct catalog *c, struct owned_entry *o, struct err *err);
 

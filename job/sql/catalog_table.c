@@ -15,21 +15,24 @@ struct build {
     struct err *err;
 };
 
-static enum rc fail(struct build *b, struct sql_pos pos, enum rc rc, const char *what, const char *name)
+static enum rc fail(struct build *b, struct sql_pos pos, enum rc rc, const char *what,
+                    const char *name)
 {
     return sql_error_at(b->err, rc, b->e->source, pos, "table %s: %s%s", b->t->name, what, name);
 }
 
 static bool takes(const struct build *b, enum ast_like_feature feature)
 {
-    enum ast_like_rule rule = b->t->like_rules[feature] != LIKE_DEFAULT ? b->t->like_rules[feature] : b->t->like_all;
+    enum ast_like_rule rule =
+        b->t->like_rules[feature] != LIKE_DEFAULT ? b->t->like_rules[feature] : b->t->like_all;
 
     return b->like != NULL && rule != LIKE_EXCLUDING;
 }
 
 static bool overwrites(const struct build *b, enum ast_like_feature feature)
 {
-    enum ast_like_rule rule = b->t->like_rules[feature] != LIKE_DEFAULT ? b->t->like_rules[feature] : b->t->like_all;
+    enum ast_like_rule rule =
+        b->t->like_rules[feature] != LIKE_DEFAULT ? b->t->like_rules[feature] : b->t->like_all;
 
     /* Flink: options are overwritten unless INCLUDING is said. */
     return rule == LIKE_OVERWRITING || (rule == LIKE_DEFAULT && feature == LIKE_OPTIONS);
@@ -44,7 +47,8 @@ static int32_t column_index(const struct catalog_entry *e, const char *name)
 }
 
 /* RC_INVALID: no such column; names the nearest. */
-static enum rc need_column(struct build *b, const char *name, struct sql_pos pos, const char *clause, uint32_t *out)
+static enum rc need_column(struct build *b, const char *name, struct sql_pos pos,
+                           const char *clause, uint32_t *out)
 {
     const char **names = ARENA_ARRAY(b->arena, b->e->column_count, const char *);
     int32_t at = column_index(b->e, name);
@@ -56,11 +60,12 @@ static enum rc need_column(struct build *b, const char *name, struct sql_pos pos
     }
     for (uint32_t i = 0; i < b->e->column_count; i++)
         names[i] = b->e->columns[i].name;
-    return sql_error_at(b->err, RC_INVALID, b->e->source, pos, "table %s: %s: there is no column %s%s", b->t->name, clause, name,
+    return sql_error_at(b->err, RC_INVALID, b->e->source, pos,
+                        "table %s: %s: there is no column %s%s", b->t->name, clause, name,
                         sql_nearest_hint(hint, name, names, b->e->column_count));
 }
 
-/* ---- columns ------------------------------------------------------------------------------------ */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 static enum rc copy_columns(struct build *b)
 {
@@ -68,8 +73,8 @@ static enum rc copy_columns(struct build *b)
     uint32_t like_count = b->like == NULL ? 0 : b->like->column_count;
 
     if (t->column_count + like_count > CATALOG_COLUMNS_MAX)
-        return err_set(b->err, RC_LIMIT, "table %s: %u columns, the limit is %d", t->name, t->column_count + like_count,
-                       CATALOG_COLUMNS_MAX);
+        return err_set(b->err, RC_LIMIT, "table %s: %u columns, the limit is %d", t->name,
+                       t->column_count + like_count, CATALOG_COLUMNS_MAX);
     b->e->columns = ARENA_ARRAY(b->arena, t->column_count + like_count, struct catalog_column);
     for (uint32_t i = 0; i < like_count; i++) {
         const struct catalog_column *from = &b->like->columns[i];
@@ -80,8 +85,9 @@ static enum rc copy_columns(struct build *b)
             continue;
         if (from->computed != NULL)
             RETURN_IF_ERR(ast_expr_copy(b->arena, from->computed, NULL, NULL, &copy, b->err));
-        *to = (struct catalog_column){arena_strdup(b->arena, from->name), from->kind, from->type, copy,
-                                      from->comment == NULL ? NULL : arena_strdup(b->arena, from->comment)};
+        *to = (struct catalog_column){
+            arena_strdup(b->arena, from->name), from->kind, from->type, copy,
+            from->comment == NULL ? NULL : arena_strdup(b->arena, from->comment)};
         b->e->column_count++;
     }
     for (uint32_t i = 0; i < t->column_count; i++) {
@@ -92,11 +98,13 @@ static enum rc copy_columns(struct build *b)
         if (column_index(b->e, from->name) >= 0)
             return fail(b, from->pos, RC_INVALID, "two columns are named ", from->name);
         if (from->kind == COLUMN_METADATA)
-            return fail(b, from->pos, RC_UNSUPPORTED, "metadata columns are not supported by varve: ", from->name);
+            return fail(b, from->pos, RC_UNSUPPORTED,
+                        "metadata columns are not supported by varve: ", from->name);
         if (from->computed != NULL)
             RETURN_IF_ERR(ast_expr_copy(b->arena, from->computed, NULL, NULL, &copy, b->err));
-        *to = (struct catalog_column){arena_strdup(b->arena, from->name), from->kind, from->type, copy,
-                                      from->comment == NULL ? NULL : arena_strdup(b->arena, from->comment)};
+        *to = (struct catalog_column){
+            arena_strdup(b->arena, from->name), from->kind, from->type, copy,
+            from->comment == NULL ? NULL : arena_strdup(b->arena, from->comment)};
         b->e->column_count++;
     }
     if (b->e->column_count == 0)
@@ -121,16 +129,19 @@ static enum rc set_primary_key(struct build *b)
             RETURN_IF_ERR(need_column(b, t->columns[i].name, t->columns[i].pos, "PRIMARY KEY",
                                       &e->primary_key[e->primary_key_count++]));
     for (uint32_t i = 0; i < t->primary_key_count; i++)
-        RETURN_IF_ERR(need_column(b, t->primary_key[i], e->pos, "PRIMARY KEY", &e->primary_key[e->primary_key_count++]));
+        RETURN_IF_ERR(need_column(b, t->primary_key[i], e->pos, "PRIMARY KEY",
+                                  &e->primary_key[e->primary_key_count++]));
     if (e->primary_key_count == 0 && takes(b, LIKE_CONSTRAINTS) && b->like->primary_key_count > 0)
         for (uint32_t i = 0; i < b->like->primary_key_count; i++)
-            RETURN_IF_ERR(need_column(b, b->like->columns[b->like->primary_key[i]].name, t->like_pos, "PRIMARY KEY",
+            RETURN_IF_ERR(need_column(b, b->like->columns[b->like->primary_key[i]].name,
+                                      t->like_pos, "PRIMARY KEY",
                                       &e->primary_key[e->primary_key_count++]));
     for (uint32_t i = 0; i < e->primary_key_count; i++) {
         struct catalog_column *c = &e->columns[e->primary_key[i]];
 
         if (c->kind != COLUMN_PHYSICAL)
-            return fail(b, e->pos, RC_INVALID, "a computed column cannot be in the PRIMARY KEY: ", c->name);
+            return fail(b, e->pos, RC_INVALID,
+                        "a computed column cannot be in the PRIMARY KEY: ", c->name);
         c->type.nullable = false;
     }
     return RC_OK;
@@ -154,7 +165,8 @@ static enum rc set_schemas(struct build *b)
 
     for (uint32_t i = 0; i < b->e->column_count; i++)
         if (b->e->columns[i].kind == COLUMN_PHYSICAL)
-            physical->fields[physical->field_count++] = (struct schema_field){b->e->columns[i].name, b->e->columns[i].type};
+            physical->fields[physical->field_count++] =
+                (struct schema_field){b->e->columns[i].name, b->e->columns[i].type};
     if (physical->field_count == 0)
         return fail(b, b->e->pos, RC_INVALID, "it has computed columns only", "");
     for (uint32_t i = 0; i < b->e->column_count; i++) {
@@ -168,7 +180,8 @@ static enum rc set_schemas(struct build *b)
                 return sql_error_show(b->err, rc, b->e->source);
             c->type = expr_type(bound);
             if (c->type.kind == TYPE_NULL)
-                return fail(b, b->e->pos, RC_INVALID, "a computed column has no type; use CAST(NULL AS ...): ", c->name);
+                return fail(b, b->e->pos, RC_INVALID,
+                            "a computed column has no type; use CAST(NULL AS ...): ", c->name);
         }
         row->fields[row->field_count++] = (struct schema_field){c->name, c->type};
     }
@@ -177,7 +190,7 @@ static enum rc set_schemas(struct build *b)
     return RC_OK;
 }
 
-/* ---- watermark ---------------------------------------------------------------------------------- */
+/* ---- watermark ------------------------------------------------------------------------------- */
 
 static enum rc check_watermark(struct build *b, struct sql_pos pos)
 {
@@ -189,16 +202,18 @@ static enum rc check_watermark(struct build *b, struct sql_pos pos)
 
     if (!type_is_timestamp(time.kind) || time.precision > 3)
         return sql_error_at(b->err, RC_INVALID, e->source, pos,
-                            "table %s: the WATERMARK column %s must be TIMESTAMP(p) or TIMESTAMP_LTZ(p) with p from 0 to 3, not %s",
-                            b->t->name, e->columns[e->watermark_column].name, type_str(b->arena, time, false));
+                            "table %s: the WATERMARK column %s must be TIMESTAMP(p) or "
+                            "TIMESTAMP_LTZ(p) with p from 0 to 3, not %s",
+                            b->t->name, e->columns[e->watermark_column].name,
+                            type_str(b->arena, time, false));
     rc = expr_bind(b->arena, e->watermark, &scope, &bound, b->err);
     if (rc != RC_OK)
         return sql_error_show(b->err, rc, e->source);
     if (expr_type(bound).kind != time.kind)
         return sql_error_at(b->err, RC_INVALID, e->source, e->watermark->pos,
-                            "table %s: the WATERMARK is of type %s, its column %s of %s", b->t->name,
-                            type_str(b->arena, expr_type(bound), false), e->columns[e->watermark_column].name,
-                            type_str(b->arena, time, false));
+                            "table %s: the WATERMARK is of type %s, its column %s of %s",
+                            b->t->name, type_str(b->arena, expr_type(bound), false),
+                            e->columns[e->watermark_column].name, type_str(b->arena, time, false));
     ((struct schema *)(uintptr_t)e->row)->rowtime = e->watermark_column;
     return RC_OK;
 }
@@ -210,13 +225,16 @@ static enum rc set_watermark(struct build *b)
     uint32_t at;
 
     if (t->watermark != NULL) {
-        if (takes(b, LIKE_WATERMARKS) && b->like->watermark != NULL && !overwrites(b, LIKE_WATERMARKS))
-            return fail(b, t->watermark_pos, RC_INVALID,
-                        "its LIKE table has a WATERMARK too; say OVERWRITING or EXCLUDING WATERMARKS", "");
+        if (takes(b, LIKE_WATERMARKS) && b->like->watermark != NULL &&
+            !overwrites(b, LIKE_WATERMARKS))
+            return fail(
+                b, t->watermark_pos, RC_INVALID,
+                "its LIKE table has a WATERMARK too; say OVERWRITING or EXCLUDING WATERMARKS", "");
         RETURN_IF_ERR(need_column(b, t->watermark_column, t->watermark_pos, "WATERMARK", &at));
         RETURN_IF_ERR(ast_expr_copy(b->arena, t->watermark, NULL, NULL, &copy, b->err));
     } else if (takes(b, LIKE_WATERMARKS) && b->like->watermark != NULL) {
-        RETURN_IF_ERR(need_column(b, b->like->columns[b->like->watermark_column].name, t->like_pos, "WATERMARK", &at));
+        RETURN_IF_ERR(need_column(b, b->like->columns[b->like->watermark_column].name, t->like_pos,
+                                  "WATERMARK", &at));
         RETURN_IF_ERR(ast_expr_copy(b->arena, b->like->watermark, NULL, NULL, &copy, b->err));
     } else {
         return RC_OK;
@@ -226,20 +244,22 @@ static enum rc set_watermark(struct build *b)
     return check_watermark(b, t->watermark != NULL ? t->watermark_pos : t->like_pos);
 }
 
-/* ---- partitions, options ------------------------------------------------------------------------ */
+/* ---- partitions, options --------------------------------------------------------------------- */
 
 static enum rc set_partitions(struct build *b)
 {
     const struct ast_table *t = b->t;
     struct catalog_entry *e = b->e;
-    bool from_like = t->partition_count == 0 && takes(b, LIKE_PARTITIONS) && b->like->partition_count > 0;
+    bool from_like =
+        t->partition_count == 0 && takes(b, LIKE_PARTITIONS) && b->like->partition_count > 0;
     uint32_t count = from_like ? b->like->partition_count : t->partition_count;
 
     if (count > e->physical->field_count)
         return fail(b, e->pos, RC_INVALID, "more partition columns than columns", "");
     e->partition_columns = ARENA_ARRAY(b->arena, count, uint32_t);
     for (uint32_t i = 0; i < count; i++) {
-        const char *name = from_like ? b->like->physical->fields[b->like->partition_columns[i]].name : t->partitioned_by[i];
+        const char *name = from_like ? b->like->physical->fields[b->like->partition_columns[i]].name
+                                     : t->partitioned_by[i];
         uint32_t at;
 
         RETURN_IF_ERR(need_column(b, name, e->pos, "PARTITIONED BY", &at));
@@ -262,8 +282,9 @@ static enum rc set_options(struct build *b)
 
     e->options = ARENA_ARRAY(b->arena, like_count + t->option_count, struct ast_option);
     for (uint32_t i = 0; i < like_count; i++)
-        e->options[e->option_count++] = (struct ast_option){.key = arena_strdup(b->arena, b->like->options[i].key),
-                                                            .value = arena_strdup(b->arena, b->like->options[i].value)};
+        e->options[e->option_count++] =
+            (struct ast_option){.key = arena_strdup(b->arena, b->like->options[i].key),
+                                .value = arena_strdup(b->arena, b->like->options[i].value)};
     for (uint32_t i = 0; i < t->option_count; i++) {
         const struct ast_option *o = &t->options[i];
         uint32_t at = 0;
@@ -271,10 +292,12 @@ static enum rc set_options(struct build *b)
         while (at < like_count && strcmp(e->options[at].key, o->key) != 0)
             at++;
         if (at < like_count && !overwrites(b, LIKE_OPTIONS))
-            return fail(b, o->pos, RC_INVALID, "its LIKE table has this option too; say OVERWRITING OPTIONS: ", o->key);
+            return fail(b, o->pos, RC_INVALID,
+                        "its LIKE table has this option too; say OVERWRITING OPTIONS: ", o->key);
         if (at == like_count)
             at = e->option_count++;
-        e->options[at] = (struct ast_option){o->pos, arena_strdup(b->arena, o->key), arena_strdup(b->arena, o->value)};
+        e->options[at] = (struct ast_option){o->pos, arena_strdup(b->arena, o->key),
+                                             arena_strdup(b->arena, o->value)};
     }
     return RC_OK;
 }
@@ -289,11 +312,13 @@ static enum rc build_table(struct build *b)
     RETURN_IF_ERR(set_watermark(b));
     RETURN_IF_ERR(set_partitions(b));
     RETURN_IF_ERR(set_options(b));
-    RETURN_IF_ERR(catalog_connector_table(b->arena, b->e, 0, NULL, b->e->source, b->time_zone, &ct, b->err));
+    RETURN_IF_ERR(
+        catalog_connector_table(b->arena, b->e, 0, NULL, b->e->source, b->time_zone, &ct, b->err));
     return connector_check(&ct, b->err);
 }
 
-/* The lines of the statement behind as many line ends as stand before it: places keep their meaning without the rest of the script. */
+/* The lines of the statement behind as many line ends as stand before it: places keep their meaning
+ * without the rest of the script. */
 static const char *statement_source(struct arena *a, const struct ast_statement *s)
 {
     const char *at = s->source + s->pos.offset, *end = at + strlen(s->text);
@@ -320,7 +345,8 @@ static void copy_head(struct owned_entry *o, const struct ast_statement *s)
     o->entry.pos = s->pos;
 }
 
-enum rc catalog_create_table(struct catalog *c, const struct ast_statement *s, const struct config *config, struct err *err)
+enum rc catalog_create_table(struct catalog *c, const struct ast_statement *s,
+                             const struct config *config, struct err *err)
 {
     struct owned_entry *o;
     const struct catalog_entry *like = NULL;
@@ -336,9 +362,11 @@ enum rc catalog_create_table(struct catalog *c, const struct ast_statement *s, c
     o = entry_new();
     copy_head(o, s);
     o->entry.comment = s->table->comment == NULL ? NULL : arena_strdup(o->arena, s->table->comment);
-    b = (struct build){o->arena, &o->entry, s->table, like, config_string(config, OPT_LOCAL_TIME_ZONE), err};
+    b = (struct build){
+        o->arena, &o->entry, s->table, like, config_string(config, OPT_LOCAL_TIME_ZONE), err};
     if (like != NULL && like->is_view)
-        rc = fail(&b, s->table->like_pos, RC_INVALID, "LIKE takes a table, this is a view: ", s->table->like);
+        rc = fail(&b, s->table->like_pos, RC_INVALID,
+                  "LIKE takes a table, this is a view: ", s->table->like);
     else
         rc = build_table(&b);
     catalog_release(like);
@@ -369,7 +397,8 @@ enum rc catalog_create_view(struct catalog *c, const struct ast_statement *s, st
     return catalog_add(c, o, err);
 }
 
-/* ---- SHOW CREATE TABLE --------------------------------------------------------------------------- */
+/* ---- SHOW CREATE TABLE
+ * --------------------------------------------------------------------------- */
 
 static void print_columns(const struct catalog_entry *e, struct buf *out)
 {

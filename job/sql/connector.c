@@ -12,9 +12,19 @@
 #define DATAGEN_LENGTH_MAX (64u << 20)
 
 enum { USE_SOURCE = 1, USE_SINK = 2, USE_BOTH = 3 };
-enum value_kind { VALUE_TEXT, VALUE_LONG, VALUE_REAL, VALUE_DURATION, VALUE_SIZE, VALUE_BOOL, VALUE_WORD, VALUE_REFUSED, VALUE_FALSE };
-/* An option of a connector. VALUE_WORD: one of `text`, separated by |. VALUE_REFUSED, VALUE_FALSE (only false is
- * taken): `text` is the reason. */
+enum value_kind {
+    VALUE_TEXT,
+    VALUE_LONG,
+    VALUE_REAL,
+    VALUE_DURATION,
+    VALUE_SIZE,
+    VALUE_BOOL,
+    VALUE_WORD,
+    VALUE_REFUSED,
+    VALUE_FALSE
+};
+/* An option of a connector. VALUE_WORD: one of `text`, separated by |. VALUE_REFUSED, VALUE_FALSE
+ * (only false is taken): `text` is the reason. */
 struct option_def {
     const char *key;
     enum value_kind kind;
@@ -84,10 +94,21 @@ static const struct connector connectors[] = {
     {"print", USE_SINK, false, print_options, ARRAY_LEN(print_options)},
     {"blackhole", USE_SINK, false, blackhole_options, ARRAY_LEN(blackhole_options)},
 };
-static const char *const other_connectors[] = {"kafka", "upsert-kafka", "jdbc", "elasticsearch-7", "kinesis", "hbase-2.2",
-                                               "mongodb", "pulsar", "faker", "opensearch", "firehose", "dynamodb", "python-input-format"};
+static const char *const other_connectors[] = {"kafka",
+                                               "upsert-kafka",
+                                               "jdbc",
+                                               "elasticsearch-7",
+                                               "kinesis",
+                                               "hbase-2.2",
+                                               "mongodb",
+                                               "pulsar",
+                                               "faker",
+                                               "opensearch",
+                                               "firehose",
+                                               "dynamodb",
+                                               "python-input-format"};
 
-/* ---- one option -------------------------------------------------------------------------------- */
+/* ---- one option ------------------------------------------------------------------------------ */
 
 static const struct ast_option *find(const struct connector_table *t, const char *key)
 {
@@ -104,9 +125,11 @@ static const char *text_of(const struct connector_table *t, const char *key, con
     return o == NULL ? otherwise : o->value;
 }
 
-static enum rc bad(const struct connector_table *t, const struct ast_option *o, enum rc rc, const char *reason, struct err *err)
+static enum rc bad(const struct connector_table *t, const struct ast_option *o, enum rc rc,
+                   const char *reason, struct err *err)
 {
-    return sql_error_at(err, rc, t->text, o->pos, "table %s: option '%s' = '%s': %s", t->name, o->key, o->value, reason);
+    return sql_error_at(err, rc, t->text, o->pos, "table %s: option '%s' = '%s': %s", t->name,
+                        o->key, o->value, reason);
 }
 
 static bool parse_long(const char *text, int64_t *out)
@@ -128,8 +151,8 @@ static bool parse_real(const char *text, double *out)
 }
 
 /* The value of a numeric, boolean or word option as a number; checks its range. */
-static enum rc read_value(const struct connector_table *t, const struct option_def *def, const struct ast_option *o,
-                          int64_t *out, struct err *err)
+static enum rc read_value(const struct connector_table *t, const struct option_def *def,
+                          const struct ast_option *o, int64_t *out, struct err *err)
 {
     struct err why = {0};
     uint64_t size;
@@ -165,7 +188,8 @@ static enum rc read_value(const struct connector_table *t, const struct option_d
         return bad(t, o, RC_UNSUPPORTED, def->text, err);
     }
     if (*out < def->least || *out > def->most) {
-        snprintf(range, sizeof range, def->most == INT64_MAX ? "must be at least %lld" : "must be between %lld and %lld",
+        snprintf(range, sizeof range,
+                 def->most == INT64_MAX ? "must be at least %lld" : "must be between %lld and %lld",
                  (long long)def->least, (long long)def->most);
         return bad(t, o, RC_INVALID, range, err);
     }
@@ -173,7 +197,8 @@ static enum rc read_value(const struct connector_table *t, const struct option_d
 }
 
 /* The number of a known option that may be left out. Its value was checked by check_options. */
-static int64_t number_of(const struct connector_table *t, const struct connector *c, const char *key, int64_t otherwise)
+static int64_t number_of(const struct connector_table *t, const struct connector *c,
+                         const char *key, int64_t otherwise)
 {
     const struct ast_option *o = find(t, key);
     int64_t value = otherwise;
@@ -182,21 +207,24 @@ static int64_t number_of(const struct connector_table *t, const struct connector
     if (o == NULL)
         return otherwise;
     for (size_t i = 0; i < c->option_count; i++)
-        if (strcmp(c->options[i].key, key) == 0 && read_value(t, &c->options[i], o, &value, &ignored) == RC_OK)
+        if (strcmp(c->options[i].key, key) == 0 &&
+            read_value(t, &c->options[i], o, &value, &ignored) == RC_OK)
             return value;
     return otherwise;
 }
 
-/* ---- which options a table may have ------------------------------------------------------------- */
+/* ---- which options a table may have ---------------------------------------------------------- */
 
-static enum rc connector_of(const struct connector_table *t, const struct connector **out, struct err *err)
+static enum rc connector_of(const struct connector_table *t, const struct connector **out,
+                            struct err *err)
 {
     const struct ast_option *o = find(t, "connector");
     const char *names[ARRAY_LEN(connectors)];
     char hint[SQL_HINT_MAX];
 
     if (o == NULL)
-        return sql_error_at(err, RC_INVALID, t->text, t->pos, "table %s: the option 'connector' is missing", t->name);
+        return sql_error_at(err, RC_INVALID, t->text, t->pos,
+                            "table %s: the option 'connector' is missing", t->name);
     for (size_t i = 0; i < ARRAY_LEN(connectors); i++) {
         names[i] = connectors[i].name;
         if (strcmp(o->value, names[i]) == 0) {
@@ -206,18 +234,26 @@ static enum rc connector_of(const struct connector_table *t, const struct connec
     }
     for (size_t i = 0; i < ARRAY_LEN(other_connectors); i++)
         if (strcmp(o->value, other_connectors[i]) == 0)
-            return bad(t, o, RC_UNSUPPORTED, "varve has the connectors datagen, filesystem, print and blackhole", err);
+            return bad(t, o, RC_UNSUPPORTED,
+                       "varve has the connectors datagen, filesystem, print and blackhole", err);
     return sql_error_at(err, RC_INVALID, t->text, o->pos,
-                        "table %s: there is no connector '%s'; varve has datagen, filesystem, print and blackhole%s",
-                        t->name, o->value, sql_nearest_hint(hint, o->value, names, ARRAY_LEN(names)));
+                        "table %s: there is no connector '%s'; varve has datagen, filesystem, "
+                        "print and blackhole%s",
+                        t->name, o->value,
+                        sql_nearest_hint(hint, o->value, names, ARRAY_LEN(names)));
 }
 
-static bool starts_with(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
+static bool starts_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
 
-static const char *const field_words[] = {"kind", "min", "max", "max-past", "length", "start", "end", "null-rate", "var-len"};
+static const char *const field_words[] = {"kind",  "min", "max",       "max-past", "length",
+                                          "start", "end", "null-rate", "var-len"};
 
 /* Column and word of 'fields.<column>.<word>'; false: there is no such column or word. */
-static bool split_field_key(const struct connector_table *t, const char *key, uint32_t *column, const char **word)
+static bool split_field_key(const struct connector_table *t, const char *key, uint32_t *column,
+                            const char **word)
 {
     for (uint32_t i = 0; i < t->schema->field_count; i++) {
         size_t len = strlen(t->schema->fields[i].name);
@@ -233,7 +269,8 @@ static bool split_field_key(const struct connector_table *t, const char *key, ui
     return false;
 }
 
-static enum rc unknown(const struct connector_table *t, const struct connector *c, const struct ast_option *o, struct err *err)
+static enum rc unknown(const struct connector_table *t, const struct connector *c,
+                       const struct ast_option *o, struct err *err)
 {
     const char *keys[ARRAY_LEN(filesystem_options) + ARRAY_LEN(common_options)];
     size_t count = 0;
@@ -241,12 +278,15 @@ static enum rc unknown(const struct connector_table *t, const struct connector *
     uint32_t column;
     const char *word;
 
-    if (starts_with(o->key, "fields.") && strcmp(c->name, "datagen") == 0 && !split_field_key(t, o->key, &column, &word)) {
+    if (starts_with(o->key, "fields.") && strcmp(c->name, "datagen") == 0 &&
+        !split_field_key(t, o->key, &column, &word)) {
         const char *last = strrchr(o->key, '.') + 1;
 
         return sql_error_at(err, RC_INVALID, t->text, o->pos,
-                            "table %s: '%s' is not 'fields.<column>.<option>' with a column of the table and one of kind, "
-                            "min, max, max-past, length, start, end, null-rate%s", t->name, o->key,
+                            "table %s: '%s' is not 'fields.<column>.<option>' with a column of the "
+                            "table and one of kind, "
+                            "min, max, max-past, length, start, end, null-rate%s",
+                            t->name, o->key,
                             sql_nearest_hint(hint, last, field_words, ARRAY_LEN(field_words)));
     }
     for (size_t i = 0; i < c->option_count; i++)
@@ -254,8 +294,9 @@ static enum rc unknown(const struct connector_table *t, const struct connector *
             keys[count++] = c->options[i].key;
     for (size_t i = 0; i < ARRAY_LEN(common_options); i++)
         keys[count++] = common_options[i].key;
-    return sql_error_at(err, RC_INVALID, t->text, o->pos, "table %s: connector '%s' has no option '%s'%s", t->name, c->name,
-                        o->key, sql_nearest_hint(hint, o->key, keys, count));
+    return sql_error_at(err, RC_INVALID, t->text, o->pos,
+                        "table %s: connector '%s' has no option '%s'%s", t->name, c->name, o->key,
+                        sql_nearest_hint(hint, o->key, keys, count));
 }
 
 static const struct option_def *def_of(const struct connector *c, const char *key)
@@ -274,11 +315,13 @@ static bool is_format_key(const char *format, const char *key)
 {
     size_t len = strlen(format);
 
-    return strcmp(key, "varve.bad-rows") == 0 || (strncmp(key, format, len) == 0 && key[len] == '.');
+    return strcmp(key, "varve.bad-rows") == 0 ||
+           (strncmp(key, format, len) == 0 && key[len] == '.');
 }
 
-static enum rc read_format(struct arena *arena, const struct connector_table *t, const struct format **format,
-                           const struct format_options **options, struct err *err)
+static enum rc read_format(struct arena *arena, const struct connector_table *t,
+                           const struct format **format, const struct format_options **options,
+                           struct err *err)
 {
     const struct ast_option *o = find(t, "format"), *first = NULL;
     const char **keys = ARENA_ARRAY(arena, t->option_count, const char *);
@@ -289,10 +332,12 @@ static enum rc read_format(struct arena *arena, const struct connector_table *t,
     enum rc rc;
 
     if (o == NULL)
-        return sql_error_at(err, RC_INVALID, t->text, t->pos, "table %s: the option 'format' is missing", t->name);
+        return sql_error_at(err, RC_INVALID, t->text, t->pos,
+                            "table %s: the option 'format' is missing", t->name);
     *format = format_find(o->value);
     if (*format == NULL) {
-        static const char *const known[] = {"avro", "parquet", "orc", "raw", "debezium-json", "canal-json", "protobuf"};
+        static const char *const known[] = {"avro",          "parquet",    "orc",     "raw",
+                                            "debezium-json", "canal-json", "protobuf"};
 
         for (size_t i = 0; i < ARRAY_LEN(known); i++)
             if (strcmp(known[i], o->value) == 0)
@@ -310,14 +355,16 @@ static enum rc read_format(struct arena *arena, const struct connector_table *t,
         for (size_t i = 0; i < count; i++)
             if (strstr(why.msg, keys[i]) != NULL)
                 first = find(t, keys[i]);
-        return sql_error_at(err, rc, t->text, first != NULL ? first->pos : o->pos, "table %s: %s", t->name, why.msg);
+        return sql_error_at(err, rc, t->text, first != NULL ? first->pos : o->pos, "table %s: %s",
+                            t->name, why.msg);
     }
     read->time_zone = arena_strdup(arena, t->time_zone);
     *options = read;
     return RC_OK;
 }
 
-static enum rc check_options(const struct connector_table *t, const struct connector *c, struct err *err)
+static enum rc check_options(const struct connector_table *t, const struct connector *c,
+                             struct err *err)
 {
     const char *format = text_of(t, "format", "");
 
@@ -341,7 +388,7 @@ static enum rc check_options(const struct connector_table *t, const struct conne
     return RC_OK;
 }
 
-/* ---- datagen ------------------------------------------------------------------------------------ */
+/* ---- datagen --------------------------------------------------------------------------------- */
 
 static void default_field(struct type type, struct datagen_field *f)
 {
@@ -350,8 +397,9 @@ static void default_field(struct type type, struct datagen_field *f)
         f->length = (uint32_t)type.length;
 }
 
-static enum rc read_bound(const struct connector_table *t, const struct ast_option *o, struct type type, bool *has,
-                          int64_t *whole, double *real, struct err *err)
+static enum rc read_bound(const struct connector_table *t, const struct ast_option *o,
+                          struct type type, bool *has, int64_t *whole, double *real,
+                          struct err *err)
 {
     *has = true;
     if (type_is_integer(type.kind)) {
@@ -367,8 +415,9 @@ static enum rc read_bound(const struct connector_table *t, const struct ast_opti
     return RC_OK;
 }
 
-static enum rc read_field(const struct connector_table *t, const struct ast_option *o, struct type type, const char *word,
-                          struct datagen_field *f, struct err *err)
+static enum rc read_field(const struct connector_table *t, const struct ast_option *o,
+                          struct type type, const char *word, struct datagen_field *f,
+                          struct err *err)
 {
     int64_t n = 0;
     double real;
@@ -392,7 +441,8 @@ static enum rc read_field(const struct connector_table *t, const struct ast_opti
     }
     if (strcmp(word, "length") == 0) {
         if (!type_is_varlen(type.kind) || (type.length != TYPE_LENGTH_MAX))
-            return bad(t, o, RC_INVALID, "the length is for STRING and BYTES; other types have one", err);
+            return bad(t, o, RC_INVALID, "the length is for STRING and BYTES; other types have one",
+                       err);
         if (!parse_long(o->value, &n) || n < 1 || n > DATAGEN_LENGTH_MAX)
             return bad(t, o, RC_INVALID, "must be between 1 and 67108864", err);
         f->length = (uint32_t)n;
@@ -403,7 +453,9 @@ static enum rc read_field(const struct connector_table *t, const struct ast_opti
 
         if (!type_is_timestamp(type.kind))
             return bad(t, o, RC_INVALID, "only timestamps have it", err);
-        return duration_parse(o->value, &f->max_past_ms, &why) == RC_OK ? RC_OK : bad(t, o, RC_INVALID, why.msg, err);
+        return duration_parse(o->value, &f->max_past_ms, &why) == RC_OK
+                   ? RC_OK
+                   : bad(t, o, RC_INVALID, why.msg, err);
     }
     if (strcmp(word, "null-rate") == 0) {
         if (!parse_real(o->value, &real) || !(real >= 0 && real <= 1))
@@ -415,7 +467,8 @@ static enum rc read_field(const struct connector_table *t, const struct ast_opti
 }
 
 /* Rules between the options of one field. */
-static enum rc check_field(const struct connector_table *t, uint32_t column, const struct datagen_field *f, struct err *err)
+static enum rc check_field(const struct connector_table *t, uint32_t column,
+                           const struct datagen_field *f, struct err *err)
 {
     const char *name = t->schema->fields[column].name;
     struct type type = t->schema->fields[column].type;
@@ -424,26 +477,36 @@ static enum rc check_field(const struct connector_table *t, uint32_t column, con
     snprintf(start, sizeof start, "fields.%s.start", name);
     snprintf(end, sizeof end, "fields.%s.end", name);
     if (f->kind == DATAGEN_SEQUENCE && (find(t, start) == NULL || find(t, end) == NULL))
-        return sql_error_at(err, RC_INVALID, t->text, t->pos, "table %s: the sequence %s needs '%s' and '%s'", t->name, name,
-                            start, end);
+        return sql_error_at(err, RC_INVALID, t->text, t->pos,
+                            "table %s: the sequence %s needs '%s' and '%s'", t->name, name, start,
+                            end);
     if (f->kind == DATAGEN_SEQUENCE && f->start > f->end)
         return bad(t, find(t, end), RC_INVALID, "a sequence cannot end before it starts", err);
     if (f->kind == DATAGEN_RANDOM && (find(t, start) != NULL || find(t, end) != NULL))
         return bad(t, find(t, start) != NULL ? find(t, start) : find(t, end), RC_INVALID,
                    "start and end are for kind = sequence", err);
-    if (f->has_min && f->has_max && (type_is_integer(type.kind) ? f->min > f->max : f->min_real > f->max_real))
-        return sql_error_at(err, RC_INVALID, t->text, t->pos, "table %s: column %s: min is above max", t->name, name);
+    if (f->has_min && f->has_max &&
+        (type_is_integer(type.kind) ? f->min > f->max : f->min_real > f->max_real))
+        return sql_error_at(err, RC_INVALID, t->text, t->pos,
+                            "table %s: column %s: min is above max", t->name, name);
     if (f->null_rate > 0 && !type.nullable)
-        return sql_error_at(err, RC_INVALID, t->text, t->pos, "table %s: column %s is NOT NULL, so its null-rate must be 0",
-                            t->name, name);
+        return sql_error_at(err, RC_INVALID, t->text, t->pos,
+                            "table %s: column %s is NOT NULL, so its null-rate must be 0", t->name,
+                            name);
     return RC_OK;
 }
 
-static struct source *make_datagen(const void *config) { return datagen_source_new(config); }
-static struct source *make_file(const void *config) { return file_source_new(config); }
+static struct source *make_datagen(const void *config)
+{
+    return datagen_source_new(config);
+}
+static struct source *make_file(const void *config)
+{
+    return file_source_new(config);
+}
 
-static enum rc datagen_of(struct arena *arena, const struct connector_table *t, const struct connector *c,
-                          struct connector_source *out, struct err *err)
+static enum rc datagen_of(struct arena *arena, const struct connector_table *t,
+                          const struct connector *c, struct connector_source *out, struct err *err)
 {
     struct datagen_config *config = ARENA_NEW(arena, struct datagen_config);
     const struct schema *schema = t->schema;
@@ -459,8 +522,10 @@ static enum rc datagen_of(struct arena *arena, const struct connector_table *t, 
         uint32_t column;
         const char *word;
 
-        if (starts_with(t->options[i].key, "fields.") && split_field_key(t, t->options[i].key, &column, &word))
-            RETURN_IF_ERR(read_field(t, &t->options[i], schema->fields[column].type, word, &config->fields[column], err));
+        if (starts_with(t->options[i].key, "fields.") &&
+            split_field_key(t, t->options[i].key, &column, &word))
+            RETURN_IF_ERR(read_field(t, &t->options[i], schema->fields[column].type, word,
+                                     &config->fields[column], err));
     }
     for (uint32_t i = 0; i < schema->field_count; i++) {
         RETURN_IF_ERR(check_field(t, i, &config->fields[i], err));
@@ -473,9 +538,10 @@ static enum rc datagen_of(struct arena *arena, const struct connector_table *t, 
     return RC_OK;
 }
 
-/* ---- filesystem --------------------------------------------------------------------------------- */
+/* ---- filesystem ------------------------------------------------------------------------------ */
 
-static enum rc read_path(struct arena *arena, const struct connector_table *t, const char **out, struct err *err)
+static enum rc read_path(struct arena *arena, const struct connector_table *t, const char **out,
+                         struct err *err)
 {
     const struct ast_option *o = find(t, "path");
     char path[FS_PATH_MAX];
@@ -483,8 +549,8 @@ static enum rc read_path(struct arena *arena, const struct connector_table *t, c
     enum rc rc;
 
     if (o == NULL || o->value[0] == '\0')
-        return sql_error_at(err, RC_INVALID, t->text, o == NULL ? t->pos : o->pos, "table %s: the option 'path' is missing",
-                            t->name);
+        return sql_error_at(err, RC_INVALID, t->text, o == NULL ? t->pos : o->pos,
+                            "table %s: the option 'path' is missing", t->name);
     rc = path_from_uri(path, sizeof path, o->value, &why);
     if (rc != RC_OK)
         return bad(t, o, rc, why.msg, err);
@@ -492,14 +558,17 @@ static enum rc read_path(struct arena *arena, const struct connector_table *t, c
     return RC_OK;
 }
 
-static enum rc file_source_of(struct arena *arena, const struct connector_table *t, const struct connector *c,
-                              struct connector_source *out, struct err *err)
+static enum rc file_source_of(struct arena *arena, const struct connector_table *t,
+                              const struct connector *c, struct connector_source *out,
+                              struct err *err)
 {
     struct file_source_config *config = ARENA_NEW(arena, struct file_source_config);
 
     if (t->partition_count > 0)
-        return sql_error_at(err, RC_UNSUPPORTED, t->text, t->pos,
-                            "table %s is PARTITIONED BY: reading partition columns from folder names is not built", t->name);
+        return sql_error_at(
+            err, RC_UNSUPPORTED, t->text, t->pos,
+            "table %s is PARTITIONED BY: reading partition columns from folder names is not built",
+            t->name);
     RETURN_IF_ERR(read_path(arena, t, &config->path, err));
     RETURN_IF_ERR(read_format(arena, t, &config->format, &config->format_options, err));
     config->schema = schema_copy(arena, t->schema);
@@ -514,31 +583,36 @@ static enum rc file_source_of(struct arena *arena, const struct connector_table 
     return RC_OK;
 }
 
-static enum rc file_sink_of(struct arena *arena, const struct connector_table *t, const struct connector *c,
-                            struct sink_spec *spec, struct err *err)
+static enum rc file_sink_of(struct arena *arena, const struct connector_table *t,
+                            const struct connector *c, struct sink_spec *spec, struct err *err)
 {
     spec->kind = SINK_FILES;
     RETURN_IF_ERR(read_path(arena, t, &spec->path, err));
     RETURN_IF_ERR(read_format(arena, t, &spec->format, &spec->format_options, err));
     if (t->partition_count > 0 && t->partition_count == t->schema->field_count)
-        return sql_error_at(err, RC_INVALID, t->text, t->pos, "table %s: all columns are partition columns, none is left to write",
+        return sql_error_at(err, RC_INVALID, t->text, t->pos,
+                            "table %s: all columns are partition columns, none is left to write",
                             t->name);
     spec->partition_count = t->partition_count;
-    spec->partition_columns = arena_copy(arena, t->partition_columns, t->partition_count * sizeof *t->partition_columns);
-    spec->partition_default_name = arena_strdup(arena, text_of(t, "partition.default-name", "__DEFAULT_PARTITION__"));
+    spec->partition_columns =
+        arena_copy(arena, t->partition_columns, t->partition_count * sizeof *t->partition_columns);
+    spec->partition_default_name =
+        arena_strdup(arena, text_of(t, "partition.default-name", "__DEFAULT_PARTITION__"));
     spec->roll_size_bytes = (uint64_t)number_of(t, c, "sink.rolling-policy.file-size", 128 << 20);
     spec->roll_age_ms = number_of(t, c, "sink.rolling-policy.rollover-interval", 30 * 60 * 1000);
     spec->roll_idle_ms = number_of(t, c, "sink.rolling-policy.inactivity-interval", 30 * 60 * 1000);
     spec->roll_check_ms = number_of(t, c, "sink.rolling-policy.check-interval", 60 * 1000);
-    /* As in Flink, where csv is a bulk format for the file sink (a part ends at each checkpoint) and json is not. */
+    /* As in Flink, where csv is a bulk format for the file sink (a part ends at each checkpoint)
+     * and json is not. */
     spec->roll_on_checkpoint = strcmp(spec->format->name, "csv") == 0;
     return RC_OK;
 }
 
-/* ---- entry points -------------------------------------------------------------------------------- */
+/* ---- entry points
+ * -------------------------------------------------------------------------------- */
 
-enum rc connector_source_of(struct arena *arena, const struct connector_table *t, struct connector_source *out,
-                            struct err *err)
+enum rc connector_source_of(struct arena *arena, const struct connector_table *t,
+                            struct connector_source *out, struct err *err)
 {
     const struct connector *c;
 
@@ -546,16 +620,19 @@ enum rc connector_source_of(struct arena *arena, const struct connector_table *t
     RETURN_IF_ERR(connector_of(t, &c, err));
     RETURN_IF_ERR(check_options(t, c, err));
     if ((c->use & USE_SOURCE) == 0)
-        return sql_error_at(err, RC_INVALID, t->text, t->pos, "table %s: connector '%s' is a sink, it cannot be read", t->name,
+        return sql_error_at(err, RC_INVALID, t->text, t->pos,
+                            "table %s: connector '%s' is a sink, it cannot be read", t->name,
                             c->name);
     out->spec.table_name = arena_strdup(arena, t->name);
     out->uid = arena_strdup(arena, text_of(t, "varve.uid", ""));
     out->connector = c->name;
     out->parallelism = (uint32_t)number_of(t, c, "scan.parallelism", 0);
-    return c->has_format ? file_source_of(arena, t, c, out, err) : datagen_of(arena, t, c, out, err);
+    return c->has_format ? file_source_of(arena, t, c, out, err)
+                         : datagen_of(arena, t, c, out, err);
 }
 
-enum rc connector_sink_of(struct arena *arena, const struct connector_table *t, struct connector_sink *out, struct err *err)
+enum rc connector_sink_of(struct arena *arena, const struct connector_table *t,
+                          struct connector_sink *out, struct err *err)
 {
     const struct connector *c;
 
@@ -563,7 +640,8 @@ enum rc connector_sink_of(struct arena *arena, const struct connector_table *t, 
     RETURN_IF_ERR(connector_of(t, &c, err));
     RETURN_IF_ERR(check_options(t, c, err));
     if ((c->use & USE_SINK) == 0)
-        return sql_error_at(err, RC_INVALID, t->text, t->pos, "table %s: connector '%s' is a source, it cannot be written to",
+        return sql_error_at(err, RC_INVALID, t->text, t->pos,
+                            "table %s: connector '%s' is a source, it cannot be written to",
                             t->name, c->name);
     out->spec.table_name = arena_strdup(arena, t->name);
     out->spec.input = schema_copy(arena, t->schema);
@@ -594,7 +672,8 @@ enum rc connector_check(const struct connector_table *t, struct err *err)
     if ((c->use & USE_SOURCE) != 0 && t->partition_count == 0)
         GOTO_IF_ERR(connector_source_of(arena, t, &source, err));
     if ((c->use & USE_SINK) == 0 && t->partition_count > 0)
-        rc = sql_error_at(err, RC_INVALID, t->text, t->pos, "table %s: connector '%s' has no partitions", t->name, c->name);
+        rc = sql_error_at(err, RC_INVALID, t->text, t->pos,
+                          "table %s: connector '%s' has no partitions", t->name, c->name);
 out:
     arena_free(arena);
     return rc;

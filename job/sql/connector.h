@@ -1,7 +1,9 @@
-/* connector.h - what stands in WITH (...): connectors and formats, their options, and the sources and sinks made from them.
+/* connector.h - what stands in WITH (...): connectors and formats, their options, and the sources
+ * and sinks made from them.
  *
- * One table lists every option; an unknown one is RC_INVALID and names the nearest, one that Flink has and varve has not is
- * RC_UNSUPPORTED. Messages carry line and caret of the option. Nothing is opened here.
+ * One table lists every option; an unknown one is RC_INVALID and names the nearest, one that Flink
+ * has and varve has not is RC_UNSUPPORTED. Messages carry line and caret of the option. Nothing is
+ * opened here.
  */
 #ifndef VARVE_JOB_SQL_CONNECTOR_H
 #define VARVE_JOB_SQL_CONNECTOR_H
@@ -37,10 +39,11 @@ struct connector_sink {
 };
 /* CREATE TABLE: all options are known and their values make sense. */
 MUST_USE enum rc connector_check(const struct connector_table *t, struct err *err);
-/* RC_INVALID: the connector cannot be read from (written to). Results, with copies of all texts, in `arena`. */
-MUST_USE enum rc connector_source_of(struct arena *arena, const struct connector_table *t, struct connector_source *out,
-                                     struct err *err);
-MUST_USE enum rc connector_sink_of(struct arena *arena, const struct connector_table *t, struct connector_sink *out,
-                                   struct err *err);
+/* RC_INVALID: the connector cannot be read from (written to). Results, with copies of all texts, in
+ * `arena`. */
+MUST_USE enum rc connector_source_of(struct arena *arena, const struct connector_table *t,
+                                     struct connector_source *out, struct err *err);
+MUST_USE enum rc connector_sink_of(struct arena *arena, const struct connector_table *t,
+                                   struct connector_sink *out, struct err *err);
 
 #endif

@@ -6,14 +6,16 @@
 #define DEPTH_MAX 400 /* of a tree; the planner's limits keep it far below */
 
 /* "+- " and "|  " as Flink draws trees; pads[level]: a sibling follows on that level. */
-static void print_tree(const struct plan_node *n, uint32_t depth, bool *siblings, bool changelog, struct buf *out)
+static void print_tree(const struct plan_node *n, uint32_t depth, bool *siblings, bool changelog,
+                       struct buf *out)
 {
     for (uint32_t i = 0; i + 1 < depth; i++)
         buf_append_str(out, siblings[i] ? ":  " : "   ");
     if (depth > 0)
         buf_append_str(out, siblings[depth - 1] ? ":- " : "+- ");
     if (changelog && n->changelog != NULL)
-        buf_printf(out, "%.*s, changelogMode=[%s])\n", (int)strlen(n->text) - 1, n->text, n->changelog);
+        buf_printf(out, "%.*s, changelogMode=[%s])\n", (int)strlen(n->text) - 1, n->text,
+                   n->changelog);
     else
         buf_printf(out, "%s\n", n->text);
     for (uint32_t i = 0; i < n->input_count && depth < DEPTH_MAX; i++) {
@@ -22,7 +24,8 @@ static void print_tree(const struct plan_node *n, uint32_t depth, bool *siblings
     }
 }
 
-static void print_section(const char *title, uint32_t count, struct plan_node *const *sinks, bool changelog, struct buf *out)
+static void print_section(const char *title, uint32_t count, struct plan_node *const *sinks,
+                          bool changelog, struct buf *out)
 {
     bool siblings[DEPTH_MAX + 1] = {false};
 
@@ -59,15 +62,17 @@ static void print_graph(const struct graph *g, struct buf *out)
         buf_printf(out, "Vertex %u: %s, parallelism=%u", v + 1, vertex->name, vertex->parallelism);
         for (uint32_t e = 0; e < g->edge_count; e++)
             if (g->edges[e].to_vertex == v)
-                buf_printf(out, ", input=%u (%s)", g->edges[e].from_vertex + 1, partitioning_str(&g->edges[e]));
+                buf_printf(out, ", input=%u (%s)", g->edges[e].from_vertex + 1,
+                           partitioning_str(&g->edges[e]));
         buf_append_u8(out, '\n');
         for (uint32_t o = 0; o < vertex->operator_count; o++)
             print_operator(&vertex->operators[o], out);
     }
 }
 
-void explain_print(uint32_t sink_count, struct plan_node *const *logical, struct plan_node *const *physical,
-                   const struct graph *graph, bool changelog_mode, struct buf *out)
+void explain_print(uint32_t sink_count, struct plan_node *const *logical,
+                   struct plan_node *const *physical, const struct graph *graph,
+                   bool changelog_mode, struct buf *out)
 {
     print_section("Abstract Syntax Tree", sink_count, logical, false, out);
     print_section("Optimized Physical Plan", sink_count, physical, changelog_mode, out);

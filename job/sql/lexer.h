@@ -1,8 +1,9 @@
 /* lexer.h - SQL text -> tokens. Made by re2c from lexer.re.
  *
- * Re-entrant; the text is borrowed and must be valid UTF-8 without byte 0, ended by a NUL (parser.c sees to
- * both). Token texts lie in the arena: names without backticks, strings without quotes and with '' made one.
- * Comments (-- and slash-star) are skipped; a hint (slash-star-plus) gives HINT_BEGIN .. HINT_END.
+ * Re-entrant; the text is borrowed and must be valid UTF-8 without byte 0, ended by a NUL (parser.c
+ * sees to both). Token texts lie in the arena: names without backticks, strings without quotes and
+ * with '' made one. Comments (-- and slash-star) are skipped; a hint (slash-star-plus) gives
+ * HINT_BEGIN .. HINT_END.
  */
 #ifndef VARVE_JOB_SQL_LEXER_H
 #define VARVE_JOB_SQL_LEXER_H
@@ -27,7 +28,8 @@ struct lexer {
 void lexer_init(struct lexer *lx, struct arena *arena, const char *text);
 /* RC_INVALID with the position in *out and a message without it. */
 MUST_USE enum rc lexer_next(struct lexer *lx, struct sql_token *out, struct err *err);
-/* The same for what stands behind SET and RESET, where keys and values need no quotes: TK_SETTING, TK_STRING, TK_EQ, TK_SEMI. */
+/* The same for what stands behind SET and RESET, where keys and values need no quotes: TK_SETTING,
+ * TK_STRING, TK_EQ, TK_SEMI. */
 MUST_USE enum rc lexer_next_setting(struct lexer *lx, struct sql_token *out, struct err *err);
 /* Token kind of a keyword in any case; TK_IDENT when it is none. */
 int lexer_keyword(const char *word, size_t len);

@@ -11,7 +11,8 @@
 #define EXPECTED_SHOWN_MAX 8
 #define WORDS_MAX 200 /* candidates for "did you mean" */
 
-/* Feeds tokens to the grammar. SET and RESET at the start of a statement switch to the words of settings. */
+/* Feeds tokens to the grammar. SET and RESET at the start of a statement switch to the words of
+ * settings. */
 struct feed {
     struct lexer lexer;
     void *parser;
@@ -50,7 +51,8 @@ void parse_syntax_error(struct sql_parse *p, const struct sql_token *at)
 
 void parse_too_deep(struct sql_parse *p)
 {
-    parse_fail(p, RC_LIMIT, (struct sql_pos){1, 1, 0}, "nested too deeply: more than 1500 open constructs");
+    parse_fail(p, RC_LIMIT, (struct sql_pos){1, 1, 0},
+               "nested too deeply: more than 1500 open constructs");
 }
 
 static enum rc feed_init(struct feed *f, struct arena *arena, const char *source)
@@ -61,7 +63,10 @@ static enum rc feed_init(struct feed *f, struct arena *arena, const char *source
     return RC_OK;
 }
 
-static void feed_release(struct feed *f) { sql_grammarFree(f->parser, mem_free); }
+static void feed_release(struct feed *f)
+{
+    sql_grammarFree(f->parser, mem_free);
+}
 
 /* Reads the next token into f->token; the end of the text gives one last semicolon, then kind 0. */
 static enum rc feed_read(struct feed *f, struct err *err)
@@ -80,48 +85,103 @@ static enum rc feed_read(struct feed *f, struct err *err)
     return RC_OK;
 }
 
-/* ---- wording of syntax errors ------------------------------------------------------------------ */
+/* ---- wording of syntax errors ---------------------------------------------------------------- */
 
 /* What Flink has and varve has not, recognised by the token where the grammar gave up. */
 static const struct {
     int kind;
     const char *what;
 } unsupported_tokens[] = {
-    {TK_JOIN, "JOIN"}, {TK_INNER, "JOIN"}, {TK_LEFT, "JOIN"}, {TK_RIGHT, "JOIN"}, {TK_FULL, "JOIN"},
-    {TK_CROSS, "JOIN"}, {TK_NATURAL, "JOIN"}, {TK_LATERAL, "LATERAL"}, {TK_UNNEST, "UNNEST"},
-    {TK_ORDER, "ORDER BY"}, {TK_LIMIT, "LIMIT"}, {TK_OFFSET, "OFFSET"}, {TK_FETCH, "FETCH"},
-    {TK_INTERSECT, "INTERSECT"}, {TK_EXCEPT, "EXCEPT"}, {TK_MINUS_WORD, "MINUS"}, {TK_OVER, "OVER (window aggregates over rows)"},
-    {TK_WINDOW, "WINDOW"}, {TK_MATCH_RECOGNIZE, "MATCH_RECOGNIZE"}, {TK_TABLESAMPLE, "TABLESAMPLE"},
-    {TK_QUALIFY, "QUALIFY"}, {TK_EXISTS, "EXISTS (a subquery in a condition)"}, {TK_SIMILAR, "SIMILAR TO"},
-    {TK_LBRACKET, "ARRAY and MAP values"}, {TK_ARROW, "named arguments"}, {TK_FOR, "FOR SYSTEM_TIME AS OF"},
+    {TK_JOIN, "JOIN"},
+    {TK_INNER, "JOIN"},
+    {TK_LEFT, "JOIN"},
+    {TK_RIGHT, "JOIN"},
+    {TK_FULL, "JOIN"},
+    {TK_CROSS, "JOIN"},
+    {TK_NATURAL, "JOIN"},
+    {TK_LATERAL, "LATERAL"},
+    {TK_UNNEST, "UNNEST"},
+    {TK_ORDER, "ORDER BY"},
+    {TK_LIMIT, "LIMIT"},
+    {TK_OFFSET, "OFFSET"},
+    {TK_FETCH, "FETCH"},
+    {TK_INTERSECT, "INTERSECT"},
+    {TK_EXCEPT, "EXCEPT"},
+    {TK_MINUS_WORD, "MINUS"},
+    {TK_OVER, "OVER (window aggregates over rows)"},
+    {TK_WINDOW, "WINDOW"},
+    {TK_MATCH_RECOGNIZE, "MATCH_RECOGNIZE"},
+    {TK_TABLESAMPLE, "TABLESAMPLE"},
+    {TK_QUALIFY, "QUALIFY"},
+    {TK_EXISTS, "EXISTS (a subquery in a condition)"},
+    {TK_SIMILAR, "SIMILAR TO"},
+    {TK_LBRACKET, "ARRAY and MAP values"},
+    {TK_ARROW, "named arguments"},
+    {TK_FOR, "FOR SYSTEM_TIME AS OF"},
     {TK_HINT_BEGIN, "a hint here; OPTIONS('key'='value') may stand behind the name of a table"},
 };
 /* The same by a plain word, at the start of a statement or behind another word (NULL: anywhere). */
 static const struct {
     const char *before, *word, *what;
 } unsupported_words[] = {
-    {"", "ALTER", "ALTER"}, {"", "USE", "USE"}, {"", "ADD", "ADD JAR"}, {"", "REMOVE", "REMOVE JAR"},
-    {"", "LOAD", "LOAD MODULE"}, {"", "UNLOAD", "UNLOAD MODULE"}, {"", "COMPILE", "COMPILE PLAN"},
-    {"", "ANALYZE", "ANALYZE TABLE"}, {"", "UPDATE", "UPDATE"}, {"", "DELETE", "DELETE"},
-    {"", "TRUNCATE", "TRUNCATE TABLE"}, {"", "CALL", "CALL"}, {"", "MERGE", "MERGE"}, {"", "SOURCE", "SOURCE"},
-    {"", "WITH", "WITH (common table expressions); use CREATE VIEW"}, {"", "CLEAR", "CLEAR"},
+    {"", "ALTER", "ALTER"},
+    {"", "USE", "USE"},
+    {"", "ADD", "ADD JAR"},
+    {"", "REMOVE", "REMOVE JAR"},
+    {"", "LOAD", "LOAD MODULE"},
+    {"", "UNLOAD", "UNLOAD MODULE"},
+    {"", "COMPILE", "COMPILE PLAN"},
+    {"", "ANALYZE", "ANALYZE TABLE"},
+    {"", "UPDATE", "UPDATE"},
+    {"", "DELETE", "DELETE"},
+    {"", "TRUNCATE", "TRUNCATE TABLE"},
+    {"", "CALL", "CALL"},
+    {"", "MERGE", "MERGE"},
+    {"", "SOURCE", "SOURCE"},
+    {"", "WITH", "WITH (common table expressions); use CREATE VIEW"},
+    {"", "CLEAR", "CLEAR"},
     {"AS", "WITH", "WITH (common table expressions); use CREATE VIEW"},
-    {"CREATE", "FUNCTION", "CREATE FUNCTION"}, {"CREATE", "DATABASE", "CREATE DATABASE"},
-    {"CREATE", "CATALOG", "CREATE CATALOG"}, {"CREATE", "MODEL", "CREATE MODEL"}, {"CREATE", "OR", "CREATE OR REPLACE"},
-    {"CREATE", "MATERIALIZED", "materialized tables"}, {"CREATE", "CONNECTION", "CREATE CONNECTION"},
-    {"TEMPORARY", "FUNCTION", "user-defined functions"}, {"TEMPORARY", "SYSTEM", "user-defined functions"},
-    {"DROP", "FUNCTION", "DROP FUNCTION"}, {"DROP", "DATABASE", "DROP DATABASE"}, {"DROP", "CATALOG", "DROP CATALOG"},
-    {"DROP", "MODEL", "DROP MODEL"}, {"DROP", "MATERIALIZED", "materialized tables"},
-    {"SHOW", "CATALOGS", "SHOW CATALOGS"}, {"SHOW", "DATABASES", "SHOW DATABASES"},
-    {"SHOW", "FUNCTIONS", "SHOW FUNCTIONS"}, {"SHOW", "MODULES", "SHOW MODULES"}, {"SHOW", "COLUMNS", "SHOW COLUMNS; use DESCRIBE"},
-    {"SHOW", "PARTITIONS", "SHOW PARTITIONS"}, {"SHOW", "CURRENT", "SHOW CURRENT"}, {"SHOW", "FULL", "SHOW FULL"},
-    {"SHOW", "USER", "SHOW USER FUNCTIONS"}, {"SHOW", "JARS", "SHOW JARS"}, {"SHOW", "PROCEDURES", "SHOW PROCEDURES"},
-    {"SHOW", "MODELS", "SHOW MODELS"}, {"EXPLAIN", "ESTIMATED_COST", "EXPLAIN ESTIMATED_COST"},
-    {"EXPLAIN", "JSON_EXECUTION_PLAN", "EXPLAIN JSON_EXECUTION_PLAN"}, {"EXPLAIN", "PLAN_ADVICE", "EXPLAIN PLAN_ADVICE"},
-    {"GROUPING", "SETS", "GROUPING SETS"}, {"EXECUTE", "PLAN", "EXECUTE PLAN"}, {"TABLES", "FROM", "SHOW TABLES FROM"},
-    {"TABLES", "LIKE", "SHOW TABLES LIKE"}, {")", "WITHIN", "WITHIN GROUP"}, {")", "IGNORE", "IGNORE NULLS"},
-    {")", "RESPECT", "RESPECT NULLS"}, {")", "DISTRIBUTED", "DISTRIBUTED BY"}, {NULL, "PARTITION", "INSERT ... PARTITION"},
-    {NULL, "UNIQUE", "UNIQUE"}, {NULL, "PIVOT", "PIVOT"}, {"UNION", NULL, "UNION without ALL; use SELECT DISTINCT over UNION ALL"},
+    {"CREATE", "FUNCTION", "CREATE FUNCTION"},
+    {"CREATE", "DATABASE", "CREATE DATABASE"},
+    {"CREATE", "CATALOG", "CREATE CATALOG"},
+    {"CREATE", "MODEL", "CREATE MODEL"},
+    {"CREATE", "OR", "CREATE OR REPLACE"},
+    {"CREATE", "MATERIALIZED", "materialized tables"},
+    {"CREATE", "CONNECTION", "CREATE CONNECTION"},
+    {"TEMPORARY", "FUNCTION", "user-defined functions"},
+    {"TEMPORARY", "SYSTEM", "user-defined functions"},
+    {"DROP", "FUNCTION", "DROP FUNCTION"},
+    {"DROP", "DATABASE", "DROP DATABASE"},
+    {"DROP", "CATALOG", "DROP CATALOG"},
+    {"DROP", "MODEL", "DROP MODEL"},
+    {"DROP", "MATERIALIZED", "materialized tables"},
+    {"SHOW", "CATALOGS", "SHOW CATALOGS"},
+    {"SHOW", "DATABASES", "SHOW DATABASES"},
+    {"SHOW", "FUNCTIONS", "SHOW FUNCTIONS"},
+    {"SHOW", "MODULES", "SHOW MODULES"},
+    {"SHOW", "COLUMNS", "SHOW COLUMNS; use DESCRIBE"},
+    {"SHOW", "PARTITIONS", "SHOW PARTITIONS"},
+    {"SHOW", "CURRENT", "SHOW CURRENT"},
+    {"SHOW", "FULL", "SHOW FULL"},
+    {"SHOW", "USER", "SHOW USER FUNCTIONS"},
+    {"SHOW", "JARS", "SHOW JARS"},
+    {"SHOW", "PROCEDURES", "SHOW PROCEDURES"},
+    {"SHOW", "MODELS", "SHOW MODELS"},
+    {"EXPLAIN", "ESTIMATED_COST", "EXPLAIN ESTIMATED_COST"},
+    {"EXPLAIN", "JSON_EXECUTION_PLAN", "EXPLAIN JSON_EXECUTION_PLAN"},
+    {"EXPLAIN", "PLAN_ADVICE", "EXPLAIN PLAN_ADVICE"},
+    {"GROUPING", "SETS", "GROUPING SETS"},
+    {"EXECUTE", "PLAN", "EXECUTE PLAN"},
+    {"TABLES", "FROM", "SHOW TABLES FROM"},
+    {"TABLES", "LIKE", "SHOW TABLES LIKE"},
+    {")", "WITHIN", "WITHIN GROUP"},
+    {")", "IGNORE", "IGNORE NULLS"},
+    {")", "RESPECT", "RESPECT NULLS"},
+    {")", "DISTRIBUTED", "DISTRIBUTED BY"},
+    {NULL, "PARTITION", "INSERT ... PARTITION"},
+    {NULL, "UNIQUE", "UNIQUE"},
+    {NULL, "PIVOT", "PIVOT"},
+    {"UNION", NULL, "UNION without ALL; use SELECT DISTINCT over UNION ALL"},
 };
 
 static bool same_word(const struct sql_token *t, const char *word)
@@ -141,12 +201,14 @@ static const char *unsupported_what(const struct feed *f, const bool *expected)
         const char *before = unsupported_words[i].before, *word = unsupported_words[i].word;
 
         if ((word == NULL ? !expected[t->kind] : same_word(t, word)) &&
-            (before == NULL || (*before == '\0' ? f->statement_start : same_word(&f->before, before))))
+            (before == NULL ||
+             (*before == '\0' ? f->statement_start : same_word(&f->before, before))))
             return unsupported_words[i].what;
     }
     if (f->statement_start || (t->kind == TK_EXISTS && same_word(&f->before, "IF")))
         return NULL;
-    if (expected[TK_IDENT] && !expected[TK_SEMI] && !expected[TK_INTEGER] && t->kind != TK_LATERAL && t->kind != TK_UNNEST)
+    if (expected[TK_IDENT] && !expected[TK_SEMI] && !expected[TK_INTEGER] &&
+        t->kind != TK_LATERAL && t->kind != TK_UNNEST)
         return NULL; /* where a name must stand, the word was meant as one */
     for (size_t i = 0; i < ARRAY_LEN(unsupported_tokens); i++)
         if (unsupported_tokens[i].kind == t->kind)
@@ -162,40 +224,70 @@ struct token_class {
     int kinds[40];
 };
 static const struct token_class classes[] = {
-    {"a statement", {TK_CREATE, TK_SELECT, TK_DROP}, 0,
-     {TK_CREATE, TK_SELECT, TK_DROP, TK_SET, TK_RESET, TK_SHOW, TK_DESCRIBE, TK_DESC, TK_EXPLAIN, TK_INSERT, TK_EXECUTE,
-      TK_BEGIN, TK_STOP, TK_QUIT, TK_EXIT, TK_HELP, TK_VALUES, TK_LP, TK_SEMI}},
+    {"a statement",
+     {TK_CREATE, TK_SELECT, TK_DROP},
+     0,
+     {TK_CREATE, TK_SELECT, TK_DROP, TK_SET, TK_RESET, TK_SHOW, TK_DESCRIBE, TK_DESC, TK_EXPLAIN,
+      TK_INSERT, TK_EXECUTE, TK_BEGIN, TK_STOP, TK_QUIT, TK_EXIT, TK_HELP, TK_VALUES, TK_LP,
+      TK_SEMI}},
     {"a query", {TK_SELECT, TK_VALUES, TK_LP}, TK_INTEGER, {TK_SELECT, TK_VALUES, TK_LP}},
-    {"an expression", {TK_INTEGER, TK_CASE, TK_CAST}, 0,
-     {TK_LP, TK_NOT, TK_NULL, TK_TRUE, TK_FALSE, TK_INTEGER, TK_DECIMAL, TK_DOUBLE, TK_STRING, TK_BINARY, TK_DATE, TK_TIME,
-      TK_TIMESTAMP, TK_INTERVAL, TK_CASE, TK_CAST, TK_TRY_CAST, TK_LEFT, TK_RIGHT, TK_FLOOR, TK_CEIL, TK_EXTRACT,
-      TK_TIMESTAMPADD, TK_TIMESTAMPDIFF, TK_POSITION, TK_SUBSTRING, TK_OVERLAY, TK_TRIM, TK_PLUS, TK_MINUS, TK_IDENT}},
-    {"an operator", {TK_PLUS, TK_SLASH, TK_CONCAT}, 0,
-     {TK_PLUS, TK_MINUS, TK_STAR, TK_SLASH, TK_PERCENT, TK_CONCAT, TK_EQ, TK_NE, TK_LT, TK_LE, TK_GT, TK_GE, TK_AND, TK_OR,
-      TK_IS, TK_NOT, TK_BETWEEN, TK_IN, TK_LIKE}},
-    {"a type", {TK_DATE, TK_TIMESTAMP, TK_IDENT}, TK_INTEGER, {TK_DATE, TK_TIME, TK_TIMESTAMP, TK_INTERVAL, TK_IDENT}},
+    {"an expression",
+     {TK_INTEGER, TK_CASE, TK_CAST},
+     0,
+     {TK_LP,        TK_NOT,       TK_NULL,    TK_TRUE,    TK_FALSE,        TK_INTEGER,
+      TK_DECIMAL,   TK_DOUBLE,    TK_STRING,  TK_BINARY,  TK_DATE,         TK_TIME,
+      TK_TIMESTAMP, TK_INTERVAL,  TK_CASE,    TK_CAST,    TK_TRY_CAST,     TK_LEFT,
+      TK_RIGHT,     TK_FLOOR,     TK_CEIL,    TK_EXTRACT, TK_TIMESTAMPADD, TK_TIMESTAMPDIFF,
+      TK_POSITION,  TK_SUBSTRING, TK_OVERLAY, TK_TRIM,    TK_PLUS,         TK_MINUS,
+      TK_IDENT}},
+    {"an operator",
+     {TK_PLUS, TK_SLASH, TK_CONCAT},
+     0,
+     {TK_PLUS, TK_MINUS, TK_STAR, TK_SLASH, TK_PERCENT, TK_CONCAT, TK_EQ, TK_NE, TK_LT, TK_LE,
+      TK_GT, TK_GE, TK_AND, TK_OR, TK_IS, TK_NOT, TK_BETWEEN, TK_IN, TK_LIKE}},
+    {"a type",
+     {TK_DATE, TK_TIMESTAMP, TK_IDENT},
+     TK_INTEGER,
+     {TK_DATE, TK_TIME, TK_TIMESTAMP, TK_INTERVAL, TK_IDENT}},
 };
 
 static const char *token_words(int kind)
 {
     switch (kind) {
-    case TK_IDENT: return "a name";
-    case TK_STRING: return "a string in single quotes";
-    case TK_INTEGER: return "a whole number";
-    case TK_SETTING: return "a key or value";
-    case TK_SEMI: return "the end of the statement";
-    case TK_COMMA: return "','";
-    case TK_DOT: return "'.'";
-    case TK_LP: return "'('";
-    case TK_RP: return "')'";
-    case TK_EQ: return "'='";
-    case TK_STAR: return "'*'";
-    case TK_PLUS: return "'+'";
-    case TK_MINUS: return "'-'";
-    case TK_LT: return "'<'";
-    case TK_ARROW: return "'=>'";
-    case TK_HINT_END: return "'*/'";
-    default: return lexer_keyword_of(kind);
+    case TK_IDENT:
+        return "a name";
+    case TK_STRING:
+        return "a string in single quotes";
+    case TK_INTEGER:
+        return "a whole number";
+    case TK_SETTING:
+        return "a key or value";
+    case TK_SEMI:
+        return "the end of the statement";
+    case TK_COMMA:
+        return "','";
+    case TK_DOT:
+        return "'.'";
+    case TK_LP:
+        return "'('";
+    case TK_RP:
+        return "')'";
+    case TK_EQ:
+        return "'='";
+    case TK_STAR:
+        return "'*'";
+    case TK_PLUS:
+        return "'+'";
+    case TK_MINUS:
+        return "'-'";
+    case TK_LT:
+        return "'<'";
+    case TK_ARROW:
+        return "'=>'";
+    case TK_HINT_END:
+        return "'*/'";
+    default:
+        return lexer_keyword_of(kind);
     }
 }
 
@@ -230,7 +322,11 @@ static size_t expected_words(bool *expected, struct buf *out, const char **words
                 more++;
         }
     for (size_t i = 0; i < count; i++)
-        buf_printf(out, "%s%s", i == 0 ? "" : i + 1 == count && more == 0 ? " or " : ", ", shown[i]);
+        buf_printf(out, "%s%s",
+                   i == 0                        ? ""
+                   : i + 1 == count && more == 0 ? " or "
+                                                 : ", ",
+                   shown[i]);
     if (more > 0)
         buf_append_str(out, " ...");
     return word_count;
@@ -239,39 +335,45 @@ static size_t expected_words(bool *expected, struct buf *out, const char **words
 /* Words that nobody means as a name. */
 static bool is_structural(int kind)
 {
-    static const int kinds[] = {TK_FROM, TK_WHERE, TK_GROUP, TK_HAVING, TK_SELECT, TK_INTO, TK_WITH,   TK_AS,
-                                TK_BY,   TK_UNION, TK_VALUES, TK_WHEN,  TK_THEN,   TK_ELSE, TK_AND,    TK_OR,
-                                TK_ON,   TK_SET,   TK_INSERT, TK_CREATE, TK_DROP,  TK_IN,   TK_IS,     TK_NOT,
-                                TK_LIKE, TK_BETWEEN, TK_CASE, TK_TABLE, TK_END,    TK_NULL, TK_EXISTS, TK_DISTINCT};
+    static const int kinds[] = {
+        TK_FROM, TK_WHERE,   TK_GROUP,  TK_HAVING, TK_SELECT, TK_INTO, TK_WITH,   TK_AS,
+        TK_BY,   TK_UNION,   TK_VALUES, TK_WHEN,   TK_THEN,   TK_ELSE, TK_AND,    TK_OR,
+        TK_ON,   TK_SET,     TK_INSERT, TK_CREATE, TK_DROP,   TK_IN,   TK_IS,     TK_NOT,
+        TK_LIKE, TK_BETWEEN, TK_CASE,   TK_TABLE,  TK_END,    TK_NULL, TK_EXISTS, TK_DISTINCT};
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (kinds[i] == kind)
             return true;
     return lexer_keyword_of(kind) == NULL;
 }
 
-/* Advice behind the message: a reserved word used as a name, a misspelt keyword here or taken for an alias before. */
-static void hint_for(const struct feed *bad, bool name_expected, const char *const *words, size_t word_count,
-                     char hint[SQL_HINT_MAX])
+/* Advice behind the message: a reserved word used as a name, a misspelt keyword here or taken for
+ * an alias before. */
+static void hint_for(const struct feed *bad, bool name_expected, const char *const *words,
+                     size_t word_count, char hint[SQL_HINT_MAX])
 {
     const struct sql_token *t = &bad->token, *before = &bad->before;
     int reserved = name_expected && !is_structural(t->kind) ? t->kind : 0;
 
-    if (before->kind == TK_DATE || before->kind == TK_TIME || before->kind == TK_TIMESTAMP || before->kind == TK_INTERVAL)
+    if (before->kind == TK_DATE || before->kind == TK_TIME || before->kind == TK_TIMESTAMP ||
+        before->kind == TK_INTERVAL)
         reserved = before->kind;
     hint[0] = '\0';
     if (reserved != 0)
-        snprintf(hint, SQL_HINT_MAX, "; %s is a reserved word, as a name it needs backticks", lexer_keyword_of(reserved));
+        snprintf(hint, SQL_HINT_MAX, "; %s is a reserved word, as a name it needs backticks",
+                 lexer_keyword_of(reserved));
     else if (t->kind == TK_IDENT && !t->quoted)
         sql_nearest_hint(hint, t->text, words, word_count);
     if (hint[0] == '\0' && before->kind == TK_IDENT && !before->quoted) {
         const char *near = sql_nearest(before->text, words, word_count);
 
         if (near != NULL)
-            snprintf(hint, SQL_HINT_MAX, "; is %.40s before it meant to be %s?", before->text, near);
+            snprintf(hint, SQL_HINT_MAX, "; is %.40s before it meant to be %s?", before->text,
+                     near);
     }
 }
 
-/* Replays the tokens before the bad one, so that no default reduction has hidden what else could have come. */
+/* Replays the tokens before the bad one, so that no default reduction has hidden what else could
+ * have come. */
 static void explain_syntax_error(struct sql_parse *p, const struct feed *bad)
 {
     size_t kinds = grammar_token_count();
@@ -302,7 +404,8 @@ static void explain_syntax_error(struct sql_parse *p, const struct feed *bad)
         bool at_end = p->source[t->pos.offset] == '\0';
 
         if (at_end || t->kind == TK_SEMI)
-            snprintf(found, sizeof found, at_end ? "the end of the text" : "the end of the statement");
+            snprintf(found, sizeof found,
+                     at_end ? "the end of the text" : "the end of the statement");
         else
             snprintf(found, sizeof found, t->kind == TK_STRING ? "the string '%.*s'" : "'%.*s'",
                      (int)(t->len < 60 ? t->len : 60), t->text);
@@ -313,24 +416,27 @@ static void explain_syntax_error(struct sql_parse *p, const struct feed *bad)
     mem_free(expected);
 }
 
-/* ---- driver ------------------------------------------------------------------------------------ */
+/* ---- driver ---------------------------------------------------------------------------------- */
 
 static enum rc check_text(struct bytes text, struct err *err)
 {
     size_t bad;
 
     if (text.len > SQL_TEXT_MAX)
-        return err_set(err, RC_LIMIT, "the SQL text has %zu bytes, the limit is %u", text.len, SQL_TEXT_MAX);
+        return err_set(err, RC_LIMIT, "the SQL text has %zu bytes, the limit is %u", text.len,
+                       SQL_TEXT_MAX);
     bad = utf8_invalid_at(text);
     if (bad < text.len)
-        return err_set(err, RC_INVALID, "the SQL text is not UTF-8: byte 0x%02x at offset %zu", text.data[bad], bad);
+        return err_set(err, RC_INVALID, "the SQL text is not UTF-8: byte 0x%02x at offset %zu",
+                       text.data[bad], bad);
     if (text.len > 0 && memchr(text.data, 0, text.len) != NULL)
         return err_set(err, RC_INVALID, "the SQL text holds a byte 0 at offset %zu",
                        (size_t)((const uint8_t *)memchr(text.data, 0, text.len) - text.data));
     return RC_OK;
 }
 
-enum rc sql_parse_script(struct arena *arena, struct bytes text, struct ast_script *out, struct err *err)
+enum rc sql_parse_script(struct arena *arena, struct bytes text, struct ast_script *out,
+                         struct err *err)
 {
     struct sql_parse parse = {.arena = arena, .err = err};
     struct err lex_err = {0};
@@ -370,7 +476,8 @@ size_t sql_complete_statements(struct bytes text)
     if (check_text(text, NULL) != RC_OK)
         return text.len; /* the parser will say why */
     arena = arena_new(0);
-    lexer_init(&f.lexer, arena, arena_strndup(arena, text.len == 0 ? "" : (const char *)text.data, text.len));
+    lexer_init(&f.lexer, arena,
+               arena_strndup(arena, text.len == 0 ? "" : (const char *)text.data, text.len));
     while (feed_read(&f, NULL) == RC_OK) {
         bool begins = f.token.kind == TK_BEGIN && (f.statement_start || f.before.kind == TK_SET);
 

@@ -32,7 +32,10 @@ struct sql_list *parse_list_if(struct sql_parse *p, struct sql_list *list, const
     return item == NULL ? list : parse_list(p, list, item);
 }
 
-static uint32_t list_count(const struct sql_list *list) { return list == NULL ? 0 : list->count; }
+static uint32_t list_count(const struct sql_list *list)
+{
+    return list == NULL ? 0 : list->count;
+}
 
 /* The items copied by value into an array. */
 static void *flatten(struct sql_parse *p, const struct sql_list *list, size_t item_size)
@@ -44,11 +47,15 @@ static void *flatten(struct sql_parse *p, const struct sql_list *list, size_t it
     return out;
 }
 
-static void *items_of(const struct sql_list *list) { return list == NULL ? NULL : (void *)list->items; }
+static void *items_of(const struct sql_list *list)
+{
+    return list == NULL ? NULL : (void *)list->items;
+}
 
-/* ---- statements -------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
-struct ast_statement *parse_statement(struct sql_parse *p, enum ast_statement_kind kind, const struct sql_token *at)
+struct ast_statement *parse_statement(struct sql_parse *p, enum ast_statement_kind kind,
+                                      const struct sql_token *at)
 {
     struct ast_statement *s = ARENA_NEW(p->arena, struct ast_statement);
 
@@ -68,7 +75,8 @@ void parse_statement_text(struct sql_parse *p, struct ast_statement *s, uint32_t
     s->text = arena_strndup(p->arena, start, len);
 }
 
-void parse_statement_end(struct sql_parse *p, struct ast_statement *s, const struct sql_token *semicolon)
+void parse_statement_end(struct sql_parse *p, struct ast_statement *s,
+                         const struct sql_token *semicolon)
 {
     if (p->failed)
         return;
@@ -78,7 +86,8 @@ void parse_statement_end(struct sql_parse *p, struct ast_statement *s, const str
     parse_list(p, p->statements, s);
 }
 
-struct ast_statement *parse_create_table(struct sql_parse *p, const struct sql_token *at, const struct table_parts *parts)
+struct ast_statement *parse_create_table(struct sql_parse *p, const struct sql_token *at,
+                                         const struct table_parts *parts)
 {
     struct ast_statement *s = parse_statement(p, STMT_CREATE_TABLE, at);
     struct ast_table *t = ARENA_NEW(p->arena, struct ast_table);
@@ -111,9 +120,10 @@ struct ast_statement *parse_create_table(struct sql_parse *p, const struct sql_t
     return s;
 }
 
-struct ast_statement *parse_create_view(struct sql_parse *p, const struct sql_token *at, bool temporary, bool if_not_exists,
-                                        const struct sql_token *name, struct sql_list *columns, const char *comment,
-                                        struct ast_query *query)
+struct ast_statement *parse_create_view(struct sql_parse *p, const struct sql_token *at,
+                                        bool temporary, bool if_not_exists,
+                                        const struct sql_token *name, struct sql_list *columns,
+                                        const char *comment, struct ast_query *query)
 {
     struct ast_statement *s = parse_statement(p, STMT_CREATE_VIEW, at);
 
@@ -147,7 +157,8 @@ struct ast_statement *parse_select_statement(struct sql_parse *p, struct ast_que
     return s;
 }
 
-struct ast_statement *parse_statement_set(struct sql_parse *p, const struct sql_token *at, struct sql_list *inserts)
+struct ast_statement *parse_statement_set(struct sql_parse *p, const struct sql_token *at,
+                                          struct sql_list *inserts)
 {
     struct ast_statement *s = parse_statement(p, STMT_STATEMENT_SET, at);
 
@@ -156,9 +167,10 @@ struct ast_statement *parse_statement_set(struct sql_parse *p, const struct sql_
     return s;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------ */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
-struct ast_option *parse_option(struct sql_parse *p, const struct sql_token *key, const struct sql_token *value)
+struct ast_option *parse_option(struct sql_parse *p, const struct sql_token *key,
+                                const struct sql_token *value)
 {
     struct ast_option *o = ARENA_NEW(p->arena, struct ast_option);
 
@@ -166,7 +178,8 @@ struct ast_option *parse_option(struct sql_parse *p, const struct sql_token *key
     return o;
 }
 
-struct sql_list *parse_hint(struct sql_parse *p, const struct sql_token *name, struct sql_list *options)
+struct sql_list *parse_hint(struct sql_parse *p, const struct sql_token *name,
+                            struct sql_list *options)
 {
     if (strcasecmp(name->text, "OPTIONS") != 0)
         parse_unsupported(p, name, "a hint other than OPTIONS('key'='value')");
@@ -182,7 +195,8 @@ struct like_parts *parse_like(struct sql_parse *p, const struct sql_token *name)
     return l;
 }
 
-void parse_like_rule(struct sql_parse *p, struct like_parts *like, enum ast_like_rule rule, const struct sql_token *feature)
+void parse_like_rule(struct sql_parse *p, struct like_parts *like, enum ast_like_rule rule,
+                     const struct sql_token *feature)
 {
     static const char *const features[LIKE_FEATURES] = {"CONSTRAINTS", "GENERATED",  "METADATA",
                                                         "OPTIONS",     "PARTITIONS", "WATERMARKS"};
@@ -192,11 +206,15 @@ void parse_like_rule(struct sql_parse *p, struct like_parts *like, enum ast_like
             return;
         }
     parse_fail(p, RC_INVALID, feature->pos,
-               "expected ALL, CONSTRAINTS, GENERATED, METADATA, OPTIONS, PARTITIONS or WATERMARKS, found '%s'",
+               "expected ALL, CONSTRAINTS, GENERATED, METADATA, OPTIONS, PARTITIONS or WATERMARKS, "
+               "found '%s'",
                feature->text);
 }
 
-struct column_parts *parse_columns(struct sql_parse *p) { return ARENA_NEW(p->arena, struct column_parts); }
+struct column_parts *parse_columns(struct sql_parse *p)
+{
+    return ARENA_NEW(p->arena, struct column_parts);
+}
 
 void parse_column_add(struct sql_parse *p, struct column_parts *columns, struct ast_column *column)
 {
@@ -217,8 +235,8 @@ void parse_table_part_add(struct sql_parse *p, struct column_parts *columns, str
     columns->primary_key = part.key;
 }
 
-struct ast_column *parse_column(struct sql_parse *p, enum ast_column_kind kind, const struct sql_token *name,
-                                const char *comment)
+struct ast_column *parse_column(struct sql_parse *p, enum ast_column_kind kind,
+                                const struct sql_token *name, const char *comment)
 {
     struct ast_column *c = ARENA_NEW(p->arena, struct ast_column);
 
@@ -229,8 +247,8 @@ struct ast_column *parse_column(struct sql_parse *p, enum ast_column_kind kind, 
     return c;
 }
 
-struct sql_token parse_table_name(struct sql_parse *p, const struct sql_token *catalog, const struct sql_token *database,
-                                  const struct sql_token *name)
+struct sql_token parse_table_name(struct sql_parse *p, const struct sql_token *catalog,
+                                  const struct sql_token *database, const struct sql_token *name)
 {
     if ((catalog != NULL && strcmp(catalog->text, "default_catalog") != 0) ||
         strcmp(database->text, "default_database") != 0)
@@ -239,7 +257,7 @@ struct sql_token parse_table_name(struct sql_parse *p, const struct sql_token *c
     return *name;
 }
 
-/* ---- types ------------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static const struct type_name {
     const char *name;
@@ -266,7 +284,8 @@ static const struct type_name {
     {"VARBINARY", TYPE_VARBINARY, 1, TYPE_LENGTH_MAX, 1},
     {"VARCHAR", TYPE_VARCHAR, 1, TYPE_LENGTH_MAX, 1},
 };
-static const char *const other_types[] = {"ARRAY", "MAP", "MULTISET", "ROW", "RAW", "STRUCTURED", "VARIANT", "SYMBOL"};
+static const char *const other_types[] = {"ARRAY", "MAP",        "MULTISET", "ROW",
+                                          "RAW",   "STRUCTURED", "VARIANT",  "SYMBOL"};
 
 /* The number of an INTEGER token; past 2^31 - 1: -1, which no range takes. */
 static int32_t number(const struct sql_token *t)
@@ -283,7 +302,8 @@ static struct type unknown_type(struct sql_parse *p, const struct sql_token *nam
 
     for (size_t i = 0; i < ARRAY_LEN(other_types); i++)
         if (strcasecmp(name->text, other_types[i]) == 0) {
-            parse_fail(p, RC_UNSUPPORTED, name->pos, "not supported by varve: the type %s", other_types[i]);
+            parse_fail(p, RC_UNSUPPORTED, name->pos, "not supported by varve: the type %s",
+                       other_types[i]);
             return type_of(TYPE_INT);
         }
     for (size_t i = 0; i < ARRAY_LEN(type_names); i++)
@@ -302,12 +322,13 @@ static void set_lengths(struct sql_parse *p, const struct type_name *known, stru
     if (length != NULL && known->most == 0)
         parse_fail(p, RC_INVALID, length->pos, "%s takes no length", known->name);
     else if (length != NULL && (n < known->least || n > known->most))
-        parse_fail(p, RC_INVALID, length->pos, "%s(%s): the number must be between %d and %d", known->name, length->text,
-                   known->least, known->most);
+        parse_fail(p, RC_INVALID, length->pos, "%s(%s): the number must be between %d and %d",
+                   known->name, length->text, known->least, known->most);
     if (scale != NULL && known->kind != TYPE_DECIMAL)
         parse_fail(p, RC_INVALID, scale->pos, "%s takes one number", known->name);
     else if (scale != NULL && (number(scale) < 0 || number(scale) > n))
-        parse_fail(p, RC_INVALID, scale->pos, "%s(%s, %s): the scale must be between 0 and the precision", known->name,
+        parse_fail(p, RC_INVALID, scale->pos,
+                   "%s(%s, %s): the scale must be between 0 and the precision", known->name,
                    length->text, scale->text);
     if (p->failed)
         return;
@@ -319,8 +340,8 @@ static void set_lengths(struct sql_parse *p, const struct type_name *known, stru
     }
 }
 
-struct type parse_type(struct sql_parse *p, const struct sql_token *name, const struct sql_token *length,
-                       const struct sql_token *scale)
+struct type parse_type(struct sql_parse *p, const struct sql_token *name,
+                       const struct sql_token *length, const struct sql_token *scale)
 {
     for (size_t i = 0; i < ARRAY_LEN(type_names); i++)
         if (strcasecmp(name->text, type_names[i].name) == 0) {
@@ -335,11 +356,13 @@ struct type parse_type(struct sql_parse *p, const struct sql_token *name, const 
 struct type parse_type_double_precision(struct sql_parse *p, const struct sql_token *name)
 {
     if (strcasecmp(name->text, "DOUBLE") != 0)
-        parse_fail(p, RC_INVALID, name->pos, "only DOUBLE is followed by PRECISION, not %s", name->text);
+        parse_fail(p, RC_INVALID, name->pos, "only DOUBLE is followed by PRECISION, not %s",
+                   name->text);
     return type_of(TYPE_DOUBLE);
 }
 
-struct type parse_type_time(struct sql_parse *p, enum type_kind kind, const struct sql_token *at, struct sql_token precision)
+struct type parse_type_time(struct sql_parse *p, enum type_kind kind, const struct sql_token *at,
+                            struct sql_token precision)
 {
     struct type type = type_of(kind);
 
@@ -353,10 +376,11 @@ struct type parse_type_time(struct sql_parse *p, enum type_kind kind, const stru
     return type;
 }
 
-/* ---- queries ----------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
-struct ast_insert *parse_insert(struct sql_parse *p, const struct sql_token *at, bool overwrite, const struct sql_token *table,
-                                struct sql_list *hint, struct sql_list *columns, struct ast_query *query)
+struct ast_insert *parse_insert(struct sql_parse *p, const struct sql_token *at, bool overwrite,
+                                const struct sql_token *table, struct sql_list *hint,
+                                struct sql_list *columns, struct ast_query *query)
 {
     struct ast_insert *i = ARENA_NEW(p->arena, struct ast_insert);
 
@@ -375,7 +399,8 @@ struct ast_insert *parse_insert(struct sql_parse *p, const struct sql_token *at,
 static void set_height(struct sql_parse *p, struct ast_query *q, uint32_t height)
 {
     if (height > SQL_QUERY_HEIGHT_MAX)
-        parse_fail(p, RC_LIMIT, q->pos, "queries are nested more than %d deep", SQL_QUERY_HEIGHT_MAX);
+        parse_fail(p, RC_LIMIT, q->pos, "queries are nested more than %d deep",
+                   SQL_QUERY_HEIGHT_MAX);
     q->height = (uint16_t)height;
 }
 
@@ -391,7 +416,8 @@ struct ast_query *parse_union(struct sql_parse *p, struct ast_query *left, struc
     return left;
 }
 
-struct ast_query *parse_values(struct sql_parse *p, const struct sql_token *at, struct sql_list *rows)
+struct ast_query *parse_values(struct sql_parse *p, const struct sql_token *at,
+                               struct sql_list *rows)
 {
     struct ast_query *q = ARENA_NEW(p->arena, struct ast_query);
     const struct sql_list *first = rows->items[0];
@@ -405,7 +431,8 @@ struct ast_query *parse_values(struct sql_parse *p, const struct sql_token *at, 
 
         if (row->count != first->count) {
             parse_fail(p, RC_INVALID, ((struct ast_expr *)row->items[0])->pos,
-                       "row %u of VALUES has %u values, the first has %u", r + 1, row->count, first->count);
+                       "row %u of VALUES has %u values, the first has %u", r + 1, row->count,
+                       first->count);
             return q;
         }
         memcpy(&q->values[(size_t)r * first->count], row->items, first->count * sizeof *q->values);
@@ -414,8 +441,9 @@ struct ast_query *parse_values(struct sql_parse *p, const struct sql_token *at, 
     return q;
 }
 
-struct ast_query *parse_select(struct sql_parse *p, const struct sql_token *at, bool distinct, struct sql_list *items,
-                               struct ast_from *from, struct ast_expr *where, const struct group_parts *group,
+struct ast_query *parse_select(struct sql_parse *p, const struct sql_token *at, bool distinct,
+                               struct sql_list *items, struct ast_from *from,
+                               struct ast_expr *where, const struct group_parts *group,
                                struct ast_expr *having)
 {
     struct ast_query *q = ARENA_NEW(p->arena, struct ast_query);
@@ -434,7 +462,8 @@ struct ast_query *parse_select(struct sql_parse *p, const struct sql_token *at, 
     return q;
 }
 
-struct ast_select_item *parse_item(struct sql_parse *p, struct ast_expr *expr, const struct sql_token *alias)
+struct ast_select_item *parse_item(struct sql_parse *p, struct ast_expr *expr,
+                                   const struct sql_token *alias)
 {
     struct ast_select_item *i = ARENA_NEW(p->arena, struct ast_select_item);
 
@@ -458,8 +487,8 @@ static struct ast_from *from_new(struct sql_parse *p, enum ast_from_kind kind, s
     return f;
 }
 
-struct ast_from *parse_from_table(struct sql_parse *p, const struct sql_token *name, struct sql_list *hint,
-                                  const struct alias_parts *alias)
+struct ast_from *parse_from_table(struct sql_parse *p, const struct sql_token *name,
+                                  struct sql_list *hint, const struct alias_parts *alias)
 {
     struct ast_from *f = from_new(p, FROM_TABLE, name->pos, alias);
 
@@ -469,11 +498,12 @@ struct ast_from *parse_from_table(struct sql_parse *p, const struct sql_token *n
     return f;
 }
 
-struct ast_from *parse_from_query(struct sql_parse *p, const struct sql_token *at, struct ast_query *query,
-                                  const struct alias_parts *alias)
+struct ast_from *parse_from_query(struct sql_parse *p, const struct sql_token *at,
+                                  struct ast_query *query, const struct alias_parts *alias)
 {
-    struct ast_from *f = from_new(p, query->values_rows > 0 && query->union_all == NULL ? FROM_VALUES : FROM_SUBQUERY,
-                                  at->pos, alias);
+    struct ast_from *f = from_new(
+        p, query->values_rows > 0 && query->union_all == NULL ? FROM_VALUES : FROM_SUBQUERY,
+        at->pos, alias);
 
     f->query = query;
     return f;
@@ -487,8 +517,8 @@ static struct tvf_arg *tvf_new(struct sql_parse *p, struct sql_pos pos)
     return a;
 }
 
-struct tvf_arg *parse_tvf_table(struct sql_parse *p, const struct sql_token *at, const struct sql_token *name,
-                                struct sql_list *hint)
+struct tvf_arg *parse_tvf_table(struct sql_parse *p, const struct sql_token *at,
+                                const struct sql_token *name, struct sql_list *hint)
 {
     struct tvf_arg *a = tvf_new(p, at->pos);
 
@@ -496,7 +526,8 @@ struct tvf_arg *parse_tvf_table(struct sql_parse *p, const struct sql_token *at,
     return a;
 }
 
-struct tvf_arg *parse_tvf_query(struct sql_parse *p, const struct sql_token *at, struct ast_query *query)
+struct tvf_arg *parse_tvf_query(struct sql_parse *p, const struct sql_token *at,
+                                struct ast_query *query)
 {
     struct tvf_arg *a = tvf_new(p, at->pos);
 
@@ -538,8 +569,9 @@ static void place_window_args(struct sql_parse *p, struct sql_pos pos, const str
             for (place = 0; place < 4 && strcasecmp(arg->name, names[place]) != 0; place++)
                 ;
         if (place == 4 || placed[place] != NULL) {
-            parse_fail(p, RC_INVALID, arg->pos, place == 4 ? "TUMBLE has no argument %s, only DATA, TIMECOL, SIZE and OFFSET"
-                                                           : "the argument %s of TUMBLE is given twice",
+            parse_fail(p, RC_INVALID, arg->pos,
+                       place == 4 ? "TUMBLE has no argument %s, only DATA, TIMECOL, SIZE and OFFSET"
+                                  : "the argument %s of TUMBLE is given twice",
                        arg->name == NULL ? names[i] : arg->name);
             return;
         }
@@ -547,8 +579,8 @@ static void place_window_args(struct sql_parse *p, struct sql_pos pos, const str
     }
 }
 
-struct ast_from *parse_from_window(struct sql_parse *p, const struct sql_token *function, struct sql_list *args,
-                                   const struct alias_parts *alias)
+struct ast_from *parse_from_window(struct sql_parse *p, const struct sql_token *function,
+                                   struct sql_list *args, const struct alias_parts *alias)
 {
     struct ast_from *f = from_new(p, FROM_TUMBLE, function->pos, alias);
     struct tvf_arg *placed[4] = {0};
@@ -556,10 +588,11 @@ struct ast_from *parse_from_window(struct sql_parse *p, const struct sql_token *
     if (strcasecmp(function->text, "TUMBLE") != 0) {
         if (strcasecmp(function->text, "HOP") == 0 || strcasecmp(function->text, "CUMULATE") == 0 ||
             strcasecmp(function->text, "SESSION") == 0)
-            parse_fail(p, RC_UNSUPPORTED, function->pos, "not supported by varve: %s windows; TUMBLE is",
-                       function->text);
+            parse_fail(p, RC_UNSUPPORTED, function->pos,
+                       "not supported by varve: %s windows; TUMBLE is", function->text);
         else
-            parse_fail(p, RC_INVALID, function->pos, "there is no table function %s; varve has TUMBLE", function->text);
+            parse_fail(p, RC_INVALID, function->pos,
+                       "there is no table function %s; varve has TUMBLE", function->text);
         return f;
     }
     place_window_args(p, function->pos, args, placed);
@@ -567,7 +600,8 @@ struct ast_from *parse_from_window(struct sql_parse *p, const struct sql_token *
         return f;
     if (placed[0] == NULL || (placed[0]->table == NULL && placed[0]->query == NULL))
         parse_fail(p, RC_INVALID, placed[0] == NULL ? f->pos : placed[0]->pos,
-                   "the first argument of TUMBLE is a table: TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECOND)");
+                   "the first argument of TUMBLE is a table: TUMBLE(TABLE t, DESCRIPTOR(ts), "
+                   "INTERVAL '10' SECOND)");
     else if (placed[1] == NULL || placed[1]->column == NULL)
         parse_fail(p, RC_INVALID, placed[1] == NULL ? f->pos : placed[1]->pos,
                    "the second argument of TUMBLE is the time column: DESCRIPTOR(ts)");
@@ -575,7 +609,8 @@ struct ast_from *parse_from_window(struct sql_parse *p, const struct sql_token *
         parse_fail(p, RC_INVALID, placed[2] == NULL ? f->pos : placed[2]->pos,
                    "the third argument of TUMBLE is the size: INTERVAL '10' SECOND");
     else if (placed[3] != NULL && placed[3]->expr == NULL)
-        parse_fail(p, RC_INVALID, placed[3]->pos, "the fourth argument of TUMBLE is an offset: INTERVAL '1' SECOND");
+        parse_fail(p, RC_INVALID, placed[3]->pos,
+                   "the fourth argument of TUMBLE is an offset: INTERVAL '1' SECOND");
     if (p->failed)
         return f;
     if (placed[0]->table != NULL) {

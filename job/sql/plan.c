@@ -5,11 +5,16 @@
 
 #include <stdio.h>
 
-static struct operator *make_sink(const void *spec) { return sink_op_new(spec); }
-
-static void plan_init(struct plan *p, const struct plan_context *ctx, const char *source, bool batch, struct err *err)
+static struct operator* make_sink(const void *spec)
 {
-    *p = (struct plan){.ctx = ctx, .arena = arena_new(0), .err = err, .source = source, .batch = batch};
+    return sink_op_new(spec);
+}
+
+static void plan_init(struct plan *p, const struct plan_context *ctx, const char *source,
+                      bool batch, struct err *err)
+{
+    *p = (struct plan){
+        .ctx = ctx, .arena = arena_new(0), .err = err, .source = source, .batch = batch};
     p->time_zone = arena_strdup(p->arena, config_string(ctx->config, OPT_LOCAL_TIME_ZONE));
     p->parallelism = (uint32_t)config_int(ctx->config, OPT_PARALLELISM);
 }
@@ -24,20 +29,25 @@ static void plan_release(struct plan *p, bool keep_arena)
         arena_free(p->arena);
 }
 
-/* ---- sinks ---------------------------------------------------------------------------------------- */
+/* ---- sinks
+ * ---------------------------------------------------------------------------------------- */
 
-static enum rc refuse_updates(struct plan *p, const struct plan_stream *s, const struct ast_insert *insert)
+static enum rc refuse_updates(struct plan *p, const struct plan_stream *s,
+                              const struct ast_insert *insert)
 {
     return sql_error_at(p->err, RC_INVALID, p->source, insert->table_pos,
-                        "Table sink 'default_catalog.default_database.%s' doesn't support consuming update changes which is "
-                        "produced by node %s. With SET 'execution.runtime-mode' = 'batch' the final rows are written once, at the "
+                        "Table sink 'default_catalog.default_database.%s' doesn't support "
+                        "consuming update changes which is "
+                        "produced by node %s. With SET 'execution.runtime-mode' = 'batch' the "
+                        "final rows are written once, at the "
                         "end of a bounded input; the print connector takes updates",
                         insert->table, s->updating_by);
 }
 
-/* Column of the sink that query column i goes to, into map; the sink's columns that get none have -1 in `from`. */
-static enum rc map_columns(struct plan *p, const struct ast_insert *insert, const struct schema *sink,
-                           const struct schema *query, int32_t *from)
+/* Column of the sink that query column i goes to, into map; the sink's columns that get none have
+ * -1 in `from`. */
+static enum rc map_columns(struct plan *p, const struct ast_insert *insert,
+                           const struct schema *sink, const struct schema *query, int32_t *from)
 {
     uint32_t want = insert->column_count > 0 ? insert->column_count : sink->field_count;
 
@@ -45,7 +55,8 @@ static enum rc map_columns(struct plan *p, const struct ast_insert *insert, cons
         from[i] = insert->column_count > 0 ? -1 : (int32_t)i;
     if (want != query->field_count)
         return sql_error_at(p->err, RC_INVALID, p->source, insert->query->pos,
-                            "Column types of query result and sink for '%s' do not match: different number of columns. "
+                            "Column types of query result and sink for '%s' do not match: "
+                            "different number of columns. "
                             "Query schema: %s. Sink schema: %s",
                             insert->table, schema_str(p->arena, query), schema_str(p->arena, sink));
     for (uint32_t i = 0; i < insert->column_count; i++) {
@@ -56,18 +67,20 @@ static enum rc map_columns(struct plan *p, const struct ast_insert *insert, cons
         for (uint32_t c = 0; c < sink->field_count; c++)
             names[c] = sink->fields[c].name;
         if (at < 0)
-            return sql_error_at(p->err, RC_INVALID, p->source, insert->table_pos, "table %s has no physical column %s%s",
-                                insert->table, insert->columns[i],
-                                sql_nearest_hint(hint, insert->columns[i], names, sink->field_count));
+            return sql_error_at(
+                p->err, RC_INVALID, p->source, insert->table_pos,
+                "table %s has no physical column %s%s", insert->table, insert->columns[i],
+                sql_nearest_hint(hint, insert->columns[i], names, sink->field_count));
         if (from[at] >= 0)
-            return sql_error_at(p->err, RC_INVALID, p->source, insert->table_pos, "INSERT names the column %s twice",
-                                insert->columns[i]);
+            return sql_error_at(p->err, RC_INVALID, p->source, insert->table_pos,
+                                "INSERT names the column %s twice", insert->columns[i]);
         from[at] = (int32_t)i;
     }
     for (uint32_t i = 0; i < sink->field_count; i++)
         if (from[i] < 0 && !sink->fields[i].type.nullable)
             return sql_error_at(p->err, RC_INVALID, p->source, insert->table_pos,
-                                "INSERT gives no value for the column %s, which is NOT NULL", sink->fields[i].name);
+                                "INSERT gives no value for the column %s, which is NOT NULL",
+                                sink->fields[i].name);
     return RC_OK;
 }
 
@@ -75,14 +88,18 @@ static enum rc null_of(struct plan *p, struct type type, struct expr **out)
 {
     struct plan_stream none = {.schema = plan_schema_new(p, 0), .fields = NULL};
     struct sql_pos nowhere = {0};
-    struct ast_expr null = {.kind = EXPR_LITERAL, .literal = LIT_NULL, .pos = nowhere, .height = 1}, *args[] = {&null};
-    struct ast_expr cast = {.kind = EXPR_CAST, .type = type, .arg_count = 1, .args = args, .height = 2};
+    struct ast_expr null = {.kind = EXPR_LITERAL, .literal = LIT_NULL, .pos = nowhere, .height = 1},
+                    *args[] = {&null};
+    struct ast_expr cast = {
+        .kind = EXPR_CAST, .type = type, .arg_count = 1, .args = args, .height = 2};
 
     return plan_bind(p, &none, &cast, out);
 }
 
-/* Makes the stream's rows those of the sink: order of columns, casts, nulls for columns that were not given. */
-static enum rc coerce_to_sink(struct plan *p, const struct ast_insert *insert, struct plan_stream *s, const struct schema *sink)
+/* Makes the stream's rows those of the sink: order of columns, casts, nulls for columns that were
+ * not given. */
+static enum rc coerce_to_sink(struct plan *p, const struct ast_insert *insert,
+                              struct plan_stream *s, const struct schema *sink)
 {
     int32_t *from = ARENA_ARRAY(p->arena, sink->field_count + 1, int32_t);
     struct plan_calc *calc = ARENA_NEW(p->arena, struct plan_calc);
@@ -110,13 +127,14 @@ static enum rc coerce_to_sink(struct plan *p, const struct ast_insert *insert, s
             struct err why = *p->err;
 
             err_clear(p->err);
-            return sql_error_at(p->err, rc, p->source, insert->query->pos, "sink column %u of table %s: %s", i + 1, insert->table,
-                                why.msg);
+            return sql_error_at(p->err, rc, p->source, insert->query->pos,
+                                "sink column %u of table %s: %s", i + 1, insert->table, why.msg);
         }
         calc->exprs[i] = e;
         buf_printf(&detail, "%s\n", sink->fields[i].name);
     }
-    calc->detail = arena_printf(p->arena, "%s%s", s->calc != NULL ? s->calc->detail : "", buf_cstr(&detail));
+    calc->detail =
+        arena_printf(p->arena, "%s%s", s->calc != NULL ? s->calc->detail : "", buf_cstr(&detail));
     buf_release(&detail);
     s->fields = ARENA_ARRAY(p->arena, sink->field_count + 1, struct plan_field);
     s->schema = schema;
@@ -124,8 +142,10 @@ static enum rc coerce_to_sink(struct plan *p, const struct ast_insert *insert, s
     return plan_flush(p, s);
 }
 
-/* A sink whose parallelism differs: rows are dealt out anew, unless changes would lose their order. */
-static enum rc connect_sink(struct plan *p, struct plan_stream *s, struct plan_op *op, uint32_t parallelism, const char *table)
+/* A sink whose parallelism differs: rows are dealt out anew, unless changes would lose their order.
+ */
+static enum rc connect_sink(struct plan *p, struct plan_stream *s, struct plan_op *op,
+                            uint32_t parallelism, const char *table)
 {
     enum partitioning how = PARTITION_FORWARD;
 
@@ -134,7 +154,8 @@ static enum rc connect_sink(struct plan *p, struct plan_stream *s, struct plan_o
         how = op->parallelism == 1 ? PARTITION_GLOBAL : PARTITION_REBALANCE;
         if (s->updating && how == PARTITION_REBALANCE)
             return err_set(p->err, RC_UNSUPPORTED,
-                           "not supported by varve: sink.parallelism = %u of %s: the query updates and runs with %u subtasks; only its own "
+                           "not supported by varve: sink.parallelism = %u of %s: the query updates "
+                           "and runs with %u subtasks; only its own "
                            "parallelism and 1 keep the order of changes",
                            op->parallelism, table, s->op->parallelism);
     }
@@ -142,36 +163,44 @@ static enum rc connect_sink(struct plan *p, struct plan_stream *s, struct plan_o
     return RC_OK;
 }
 
-static void add_sink_nodes(struct plan *p, struct plan_stream *s, const char *table, const char *fields)
+static void add_sink_nodes(struct plan *p, struct plan_stream *s, const char *table,
+                           const char *fields)
 {
-    const struct plan_node *l = plan_node_new(p, s->logical, NULL, "LogicalSink(table=[%s], fields=[%s])", table, fields);
-    const struct plan_node *ph = plan_node_new(p, s->physical, "NONE", "Sink(table=[%s], fields=[%s])", table, fields);
+    const struct plan_node *l =
+        plan_node_new(p, s->logical, NULL, "LogicalSink(table=[%s], fields=[%s])", table, fields);
+    const struct plan_node *ph =
+        plan_node_new(p, s->physical, "NONE", "Sink(table=[%s], fields=[%s])", table, fields);
 
     p->logical_sinks[p->sink_count] = (struct plan_node *)(uintptr_t)l;
     p->physical_sinks[p->sink_count++] = (struct plan_node *)(uintptr_t)ph;
 }
 
-/* The aggregate sends no -U, which EXPLAIN shall say too: from the sink's input down to the aggregate. */
+/* The aggregate sends no -U, which EXPLAIN shall say too: from the sink's input down to the
+ * aggregate. */
 static void drop_update_before(struct plan_stream *s)
 {
     s->drop_update_before->emit_update_before = false;
-    for (struct plan_node *n = (struct plan_node *)(uintptr_t)s->physical; n != NULL; n = n->input_count == 1 ? n->inputs[0] : NULL) {
+    for (struct plan_node *n = (struct plan_node *)(uintptr_t)s->physical; n != NULL;
+         n = n->input_count == 1 ? n->inputs[0] : NULL) {
         n->changelog = strchr(n->changelog, 'D') != NULL ? "I,UA,D" : "I,UA";
         if (strncmp(n->text, "GroupAggregate(", 15) == 0)
             break;
     }
 }
 
-static enum rc plan_sink(struct plan *p, const struct ast_insert *insert, const struct catalog_entry *e, struct plan_stream *s)
+static enum rc plan_sink(struct plan *p, const struct ast_insert *insert,
+                         const struct catalog_entry *e, struct plan_stream *s)
 {
     struct connector_sink *sink = ARENA_NEW(p->arena, struct connector_sink);
     struct connector_table ct;
     struct plan_op *op;
 
-    RETURN_IF_ERR(catalog_connector_table(p->arena, e, insert->option_count, insert->options, p->source, p->time_zone, &ct, p->err));
+    RETURN_IF_ERR(catalog_connector_table(p->arena, e, insert->option_count, insert->options,
+                                          p->source, p->time_zone, &ct, p->err));
     RETURN_IF_ERR(connector_sink_of(p->arena, &ct, sink, p->err));
     if (insert->overwrite)
-        return sql_error_at(p->err, RC_UNSUPPORTED, p->source, insert->pos, "not supported by varve: INSERT OVERWRITE");
+        return sql_error_at(p->err, RC_UNSUPPORTED, p->source, insert->pos,
+                            "not supported by varve: INSERT OVERWRITE");
     if (s->updating && sink->append_only)
         return refuse_updates(p, s, insert);
     RETURN_IF_ERR(coerce_to_sink(p, insert, s, e->physical));
@@ -179,7 +208,8 @@ static enum rc plan_sink(struct plan *p, const struct ast_insert *insert, const 
         drop_update_before(s);
     RETURN_IF_ERR(plan_op_new(p, arena_printf(p->arena, "Sink: %s", e->name), &op));
     sink->spec.input = s->schema;
-    add_sink_nodes(p, s, arena_printf(p->arena, "default_catalog.default_database.%s", e->name), plan_names(p, s->schema));
+    add_sink_nodes(p, s, arena_printf(p->arena, "default_catalog.default_database.%s", e->name),
+                   plan_names(p, s->schema));
     op->spec.make = make_sink;
     op->spec.check_restored = sink_op_check_restored;
     op->spec.spec = &sink->spec;
@@ -198,8 +228,10 @@ static enum rc plan_one_insert(struct plan *p, const struct ast_insert *insert)
     struct plan_held *h;
 
     if (p->sink_count == PLAN_SINKS_MAX)
-        return sql_error_at(p->err, RC_LIMIT, p->source, insert->pos, "a statement set has at most %d INSERTs", PLAN_SINKS_MAX);
-    RETURN_IF_ERR(catalog_get(p->ctx->catalog, insert->table, p->source, insert->table_pos, &e, p->err));
+        return sql_error_at(p->err, RC_LIMIT, p->source, insert->pos,
+                            "a statement set has at most %d INSERTs", PLAN_SINKS_MAX);
+    RETURN_IF_ERR(
+        catalog_get(p->ctx->catalog, insert->table, p->source, insert->table_pos, &e, p->err));
     for (h = p->held; h != NULL && h->entry != e; h = h->next)
         ;
     if (h != NULL) {
@@ -211,12 +243,14 @@ static enum rc plan_one_insert(struct plan *p, const struct ast_insert *insert)
         buf_printf(&p->tables, "%s;\n", e->text);
     }
     if (e->is_view)
-        return sql_error_at(p->err, RC_INVALID, p->source, insert->table_pos, "%s is a view, it cannot be written to", e->name);
+        return sql_error_at(p->err, RC_INVALID, p->source, insert->table_pos,
+                            "%s is a view, it cannot be written to", e->name);
     RETURN_IF_ERR(plan_query(p, insert->query, &s));
     return plan_sink(p, insert, e, &s);
 }
 
-static enum rc plan_collect(struct plan *p, const struct ast_statement *st, enum rc (*collect)(void *, const struct batch *, struct err *),
+static enum rc plan_collect(struct plan *p, const struct ast_statement *st,
+                            enum rc (*collect)(void *, const struct batch *, struct err *),
                             void *ctx, struct plan_stream *s)
 {
     struct sink_spec *spec = ARENA_NEW(p->arena, struct sink_spec);
@@ -226,9 +260,14 @@ static enum rc plan_collect(struct plan *p, const struct ast_statement *st, enum
     RETURN_IF_ERR(plan_flush(p, s));
     for (uint32_t i = 0; i < s->schema->field_count; i++)
         if (s->schema->fields[i].type.kind == TYPE_NULL)
-            return sql_error_at(p->err, RC_INVALID, p->source, st->query->pos, "column %s is a NULL without a type; use CAST(NULL AS ...)",
+            return sql_error_at(p->err, RC_INVALID, p->source, st->query->pos,
+                                "column %s is a NULL without a type; use CAST(NULL AS ...)",
                                 s->schema->fields[i].name);
-    *spec = (struct sink_spec){.input = s->schema, .table_name = "collect", .kind = SINK_COLLECT, .collect = collect, .collect_ctx = ctx};
+    *spec = (struct sink_spec){.input = s->schema,
+                               .table_name = "collect",
+                               .kind = SINK_COLLECT,
+                               .collect = collect,
+                               .collect_ctx = ctx};
     RETURN_IF_ERR(plan_op_new(p, "Sink: collect", &op));
     add_sink_nodes(p, s, "*anonymous_collect$1*", plan_names(p, s->schema));
     op->spec.make = make_sink;
@@ -239,7 +278,8 @@ static enum rc plan_collect(struct plan *p, const struct ast_statement *st, enum
     return connect_sink(p, s, op, 1, "collect");
 }
 
-/* ---- batch or streaming ----------------------------------------------------------------------------- */
+/* ---- batch or streaming
+ * ----------------------------------------------------------------------------- */
 
 struct request { /* one way to plan a statement, tried for streaming or batch */
     const struct plan_context *ctx;
@@ -268,7 +308,9 @@ static enum rc plan_statement(struct request *r, struct plan *p, struct err *err
 
     plan_init(p, r->ctx, r->statement->source, mode == RUNTIME_BATCH, err);
     rc = plan_once(p, r);
-    if (mode == RUNTIME_AUTOMATIC && !p->any_unbounded) { /* whatever the code: an updating query may be refused in streaming mode only */
+    if (mode == RUNTIME_AUTOMATIC &&
+        !p->any_unbounded) { /* whatever the code: an updating query may be refused in streaming
+                                mode only */
         plan_release(p, false);
         err_clear(err);
         plan_init(p, r->ctx, r->statement->source, true, err);
@@ -276,7 +318,8 @@ static enum rc plan_statement(struct request *r, struct plan *p, struct err *err
     }
     if (rc == RC_OK && p->batch && p->any_unbounded)
         rc = err_set(err, RC_INVALID,
-                     "execution.runtime-mode = batch needs input that ends, and table %s is unbounded (datagen: give number-of-rows or a "
+                     "execution.runtime-mode = batch needs input that ends, and table %s is "
+                     "unbounded (datagen: give number-of-rows or a "
                      "sequence; filesystem: no source.monitor-interval)",
                      p->unbounded_table);
     if (rc != RC_OK)
@@ -284,7 +327,8 @@ static enum rc plan_statement(struct request *r, struct plan *p, struct err *err
     return rc;
 }
 
-/* ---- entry points ------------------------------------------------------------------------------------ */
+/* ---- entry points
+ * ------------------------------------------------------------------------------------ */
 
 static const char *default_job_name(struct plan *p, const struct ast_statement *s)
 {
@@ -294,7 +338,8 @@ static const char *default_job_name(struct plan *p, const struct ast_statement *
     if (s->kind == STMT_SELECT)
         return "collect";
     for (uint32_t i = 0; i < s->insert_count; i++)
-        buf_printf(&name, "%sdefault_catalog.default_database.%s", i == 0 ? "insert-into_" : ",", s->inserts[i]->table);
+        buf_printf(&name, "%sdefault_catalog.default_database.%s", i == 0 ? "insert-into_" : ",",
+                   s->inserts[i]->table);
     out = arena_strdup(p->arena, buf_cstr(&name));
     buf_release(&name);
     return out;
@@ -303,7 +348,8 @@ static const char *default_job_name(struct plan *p, const struct ast_statement *
 static enum rc finish(struct plan *p, const struct ast_statement *s, struct graph **out)
 {
     const struct config *config = p->ctx->config;
-    const char *name = config_has(config, OPT_JOB_NAME) ? config_string(config, OPT_JOB_NAME) : default_job_name(p, s);
+    const char *name = config_has(config, OPT_JOB_NAME) ? config_string(config, OPT_JOB_NAME)
+                                                        : default_job_name(p, s);
     const char *sql;
 
     buf_printf(&p->tables, "%s;\n", s->text);
@@ -321,7 +367,8 @@ static enum rc plan_graph(struct request *r, struct plan *p, struct graph **out,
     return rc;
 }
 
-enum rc plan_insert(const struct plan_context *ctx, const struct ast_statement *s, struct graph **out, struct err *err)
+enum rc plan_insert(const struct plan_context *ctx, const struct ast_statement *s,
+                    struct graph **out, struct err *err)
 {
     struct request r = {.ctx = ctx, .statement = s};
     struct plan p;
@@ -330,8 +377,9 @@ enum rc plan_insert(const struct plan_context *ctx, const struct ast_statement *
 }
 
 enum rc plan_select(const struct plan_context *ctx, const struct ast_statement *s,
-                    enum rc (*collect)(void *ctx, const struct batch *, struct err *), void *collect_ctx, struct graph **out,
-                    struct plan_result *result, struct err *err)
+                    enum rc (*collect)(void *ctx, const struct batch *, struct err *),
+                    void *collect_ctx, struct graph **out, struct plan_result *result,
+                    struct err *err)
 {
     struct request r = {.ctx = ctx, .statement = s, .collect = collect, .collect_ctx = collect_ctx};
     struct plan p;
@@ -341,8 +389,9 @@ enum rc plan_select(const struct plan_context *ctx, const struct ast_statement *
     return RC_OK;
 }
 
-enum rc plan_view(const struct plan_context *ctx, const struct ast_query *query, uint32_t column_count,
-                  const char *const *columns, const char *source, struct arena *arena, const struct schema **out, struct err *err)
+enum rc plan_view(const struct plan_context *ctx, const struct ast_query *query,
+                  uint32_t column_count, const char *const *columns, const char *source,
+                  struct arena *arena, const struct schema **out, struct err *err)
 {
     struct plan_stream s;
     struct plan p;
@@ -351,7 +400,8 @@ enum rc plan_view(const struct plan_context *ctx, const struct ast_query *query,
     plan_init(&p, ctx, source, config_enum(ctx->config, OPT_RUNTIME_MODE) == RUNTIME_BATCH, err);
     rc = plan_query(&p, query, &s);
     if (rc == RC_OK && column_count > 0 && column_count != s.schema->field_count)
-        rc = sql_error_at(err, RC_INVALID, source, query->pos, "the view names %u columns, its query has %u", column_count,
+        rc = sql_error_at(err, RC_INVALID, source, query->pos,
+                          "the view names %u columns, its query has %u", column_count,
                           s.schema->field_count);
     if (rc == RC_OK) {
         struct schema *schema = schema_copy(arena, s.schema);
@@ -364,8 +414,8 @@ enum rc plan_view(const struct plan_context *ctx, const struct ast_query *query,
     return rc;
 }
 
-enum rc plan_explain(const struct plan_context *ctx, const struct ast_statement *explained, bool changelog_mode, struct buf *out,
-                     struct err *err)
+enum rc plan_explain(const struct plan_context *ctx, const struct ast_statement *explained,
+                     bool changelog_mode, struct buf *out, struct err *err)
 {
     struct request r = {.ctx = ctx, .statement = explained};
     struct plan p;

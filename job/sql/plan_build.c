@@ -1,4 +1,5 @@
-/* plan_build.c - single operators and their expressions; chaining them into the vertices of a graph. */
+/* plan_build.c - single operators and their expressions; chaining them into the vertices of a
+ * graph. */
 #include "job/sql/plan_priv.h"
 
 #include <stdio.h>
@@ -24,8 +25,9 @@ enum rc plan_op_new(struct plan *p, const char *name, struct plan_op **out)
     return RC_OK;
 }
 
-void plan_connect(struct plan *p, struct plan_op *to, struct plan_op *from, enum partitioning partitioning,
-                  uint32_t key_count, const uint32_t *keys, const struct schema *schema)
+void plan_connect(struct plan *p, struct plan_op *to, struct plan_op *from,
+                  enum partitioning partitioning, uint32_t key_count, const uint32_t *keys,
+                  const struct schema *schema)
 {
     struct plan_input *inputs = ARENA_ARRAY(p->arena, to->input_count + 1, struct plan_input);
 
@@ -37,7 +39,8 @@ void plan_connect(struct plan *p, struct plan_op *to, struct plan_op *from, enum
     from->output_count++;
 }
 
-const struct plan_node *plan_node_new(struct plan *p, const struct plan_node *input, const char *changelog, const char *fmt, ...)
+const struct plan_node *plan_node_new(struct plan *p, const struct plan_node *input,
+                                      const char *changelog, const char *fmt, ...)
 {
     struct plan_node *n = ARENA_NEW(p->arena, struct plan_node);
     struct buf text = {0};
@@ -97,18 +100,21 @@ const char *plan_names(struct plan *p, const struct schema *s)
     return text;
 }
 
-/* ---- expressions -------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
-enum rc plan_bind(struct plan *p, const struct plan_stream *in, const struct ast_expr *ast, struct expr **out)
+enum rc plan_bind(struct plan *p, const struct plan_stream *in, const struct ast_expr *ast,
+                  struct expr **out)
 {
     const char **qualifiers = ARENA_ARRAY(p->arena, in->schema->field_count + 1, const char *);
-    struct expr_scope scope = {.schema = in->schema, .qualifiers = qualifiers, .time_zone = p->time_zone};
+    struct expr_scope scope = {
+        .schema = in->schema, .qualifiers = qualifiers, .time_zone = p->time_zone};
     struct ast_expr *copy;
     enum rc rc;
 
     for (uint32_t i = 0; i < in->schema->field_count; i++)
         qualifiers[i] = in->fields[i].qualifier;
-    RETURN_IF_ERR(ast_expr_copy(p->arena, ast, NULL, NULL, &copy, p->err)); /* the graph outlives the statement */
+    RETURN_IF_ERR(ast_expr_copy(p->arena, ast, NULL, NULL, &copy,
+                                p->err)); /* the graph outlives the statement */
     rc = expr_bind(p->arena, copy, &scope, out, p->err);
     return rc == RC_OK ? rc : sql_error_show(p->err, rc, p->source);
 }
@@ -138,7 +144,8 @@ int32_t plan_column_of(const struct plan_stream *in, const struct ast_expr *colu
     for (uint32_t i = 0; i < in->schema->field_count; i++) {
         if (strcmp(in->schema->fields[i].name, column->name) != 0 ||
             (column->qualifier != NULL &&
-             (in->fields[i].qualifier == NULL || strcmp(in->fields[i].qualifier, column->qualifier) != 0)))
+             (in->fields[i].qualifier == NULL ||
+              strcmp(in->fields[i].qualifier, column->qualifier) != 0)))
             continue;
         if (found >= 0)
             return -1;
@@ -155,7 +162,9 @@ const char *plan_join_base(struct plan *p, const char *a, const char *b)
 
     while (*a != '\0' || *b != '\0') {
         size_t a_len = strcspn(a, "\n"), b_len = strcspn(b, "\n");
-        int order = *a == '\0' ? 1 : *b == '\0' ? -1 : bytes_cmp(bytes_of(a, a_len), bytes_of(b, b_len));
+        int order = *a == '\0'   ? 1
+                    : *b == '\0' ? -1
+                                 : bytes_cmp(bytes_of(a, a_len), bytes_of(b, b_len));
 
         buf_append(&out, order <= 0 ? a : b, (order <= 0 ? a_len : b_len) + 1);
         if (order <= 0)
@@ -194,9 +203,12 @@ const char *plan_base(struct plan *p, const struct plan_stream *in, const struct
     return w.base;
 }
 
-/* ---- calc --------------------------------------------------------------------------------------- */
+/* ---- calc ------------------------------------------------------------------------------------ */
 
-static struct operator *make_calc(const void *spec) { return calc_new(spec); }
+static struct operator* make_calc(const void *spec)
+{
+    return calc_new(spec);
+}
 
 static bool is_identity(const struct plan_stream *s)
 {
@@ -233,7 +245,8 @@ static const struct plan_node *calc_node(struct plan *p, const struct plan_strea
         buf_append_str(&out, "], where=[");
         expr_print(calc->where, calc->input, &out);
     }
-    node = plan_node_new(p, s->physical, s->physical->changelog, "Calc(select=[%s])", buf_cstr(&out));
+    node =
+        plan_node_new(p, s->physical, s->physical->changelog, "Calc(select=[%s])", buf_cstr(&out));
     buf_release(&out);
     return node;
 }
@@ -272,9 +285,10 @@ enum rc plan_flush(struct plan *p, struct plan_stream *s)
     return RC_OK;
 }
 
-/* ---- ids, chains, graph ------------------------------------------------------------------------- */
+/* ---- ids, chains, graph ---------------------------------------------------------------------- */
 
-/* Two operators of one ident: all of that ident get their detail behind it; equal ones a counter. */
+/* Two operators of one ident: all of that ident get their detail behind it; equal ones a counter.
+ */
 static void settle_idents(struct plan *p)
 {
     for (struct plan_op *a = p->first; a != NULL; a = a->next) {
@@ -303,8 +317,8 @@ static enum rc check_uids(struct plan *p)
     for (struct plan_op *a = p->first; a != NULL; a = a->next)
         for (struct plan_op *b = a->next; b != NULL && a->spec.uid[0] != '\0'; b = b->next)
             if (strcmp(a->spec.uid, b->spec.uid) == 0)
-                return err_set(p->err, RC_INVALID, "%s and %s have the same varve.uid '%s'", a->spec.name, b->spec.name,
-                               a->spec.uid);
+                return err_set(p->err, RC_INVALID, "%s and %s have the same varve.uid '%s'",
+                               a->spec.name, b->spec.name, a->spec.uid);
     return RC_OK;
 }
 
@@ -312,8 +326,8 @@ static bool chains_to_input(const struct plan_op *op)
 {
     const struct plan_input *in = op->inputs;
 
-    return op->input_count == 1 && in->partitioning == PARTITION_FORWARD && in->from->output_count == 1 &&
-           in->from->parallelism == op->parallelism;
+    return op->input_count == 1 && in->partitioning == PARTITION_FORWARD &&
+           in->from->output_count == 1 && in->from->parallelism == op->parallelism;
 }
 
 static const char *chain_name(struct plan *p, const struct graph_vertex *v)
@@ -370,7 +384,8 @@ static void make_edges(struct plan *p, struct graph *g)
             const struct plan_input *in = &op->inputs[i];
 
             g->edges[g->edge_count++] =
-                (struct graph_edge){in->from->vertex, op->vertex, in->partitioning, in->key_count, in->keys, in->schema};
+                (struct graph_edge){in->from->vertex, op->vertex, in->partitioning,
+                                    in->key_count,    in->keys,   in->schema};
         }
 }
 
@@ -390,8 +405,9 @@ enum rc plan_finish(struct plan *p, const char *job_name, const char *sql, struc
     g->job_name = arena_strdup(p->arena, job_name);
     g->sql = sql;
     g->key_group_count_explicit = config_has(config, OPT_MAX_PARALLELISM);
-    g->key_group_count = g->key_group_count_explicit ? (uint32_t)config_int(config, OPT_MAX_PARALLELISM)
-                                                     : keygroup_default_count(most);
+    g->key_group_count = g->key_group_count_explicit
+                             ? (uint32_t)config_int(config, OPT_MAX_PARALLELISM)
+                             : keygroup_default_count(most);
     make_vertices(p, g);
     make_edges(p, g);
     RETURN_IF_ERR(graph_check(g, p->err));

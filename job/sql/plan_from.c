@@ -5,12 +5,25 @@
 
 #define WINDOW_COLUMNS 3
 
-static struct operator *make_source(const void *spec) { return source_op_new(spec); }
-static struct operator *make_watermark(const void *spec) { return watermark_new(spec); }
-static struct operator *make_window_assign(const void *spec) { return window_assign_new(spec); }
-static struct source *make_values(const void *config) { return values_source_new(config); }
+static struct operator* make_source(const void *spec)
+{
+    return source_op_new(spec);
+}
+static struct operator* make_watermark(const void *spec)
+{
+    return watermark_new(spec);
+}
+static struct operator* make_window_assign(const void *spec)
+{
+    return window_assign_new(spec);
+}
+static struct source *make_values(const void *config)
+{
+    return values_source_new(config);
+}
 
-static enum rc fail(struct plan *p, struct sql_pos pos, enum rc rc, const char *what, const char *name)
+static enum rc fail(struct plan *p, struct sql_pos pos, enum rc rc, const char *what,
+                    const char *name)
 {
     return sql_error_at(p->err, rc, p->source, pos, "%s%s", what, name);
 }
@@ -20,11 +33,12 @@ static void set_table_fields(struct plan *p, struct plan_stream *s, const char *
 {
     s->fields = ARENA_ARRAY(p->arena, s->schema->field_count + 1, struct plan_field);
     for (uint32_t i = 0; i < s->schema->field_count; i++)
-        s->fields[i] = (struct plan_field){qualifier, s->schema->fields[i].name,
-                                           arena_printf(p->arena, "%s\n", s->schema->fields[i].name)};
+        s->fields[i] =
+            (struct plan_field){qualifier, s->schema->fields[i].name,
+                                arena_printf(p->arena, "%s\n", s->schema->fields[i].name)};
 }
 
-/* ---- tables ------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 /* Physical columns -> all columns, where some are computed. */
 static enum rc add_computed(struct plan *p, const struct catalog_entry *e, struct plan_stream *s)
@@ -49,7 +63,8 @@ static enum rc add_computed(struct plan *p, const struct catalog_entry *e, struc
     s->schema = schema_copy(p->arena, e->row);
     s->calc = calc;
     set_table_fields(p, s, s->ident);
-    s->logical = plan_node_new(p, s->logical, NULL, "LogicalProject(exprs=[%s])", plan_names(p, s->schema));
+    s->logical =
+        plan_node_new(p, s->logical, NULL, "LogicalProject(exprs=[%s])", plan_names(p, s->schema));
     return plan_flush(p, s);
 }
 
@@ -71,10 +86,12 @@ static enum rc add_watermark(struct plan *p, const struct catalog_entry *e, stru
         .time_zone = p->time_zone,
     };
     expr_print(bound, s->schema, &text);
-    s->logical = plan_node_new(p, s->logical, NULL, "LogicalWatermarkAssigner(rowtime=[%s], watermark=[%s])", column,
-                               buf_cstr(&text));
-    s->physical = plan_node_new(p, s->physical, "I", "WatermarkAssigner(rowtime=[%s], watermark=[%s])", column,
-                                buf_cstr(&text));
+    s->logical =
+        plan_node_new(p, s->logical, NULL, "LogicalWatermarkAssigner(rowtime=[%s], watermark=[%s])",
+                      column, buf_cstr(&text));
+    s->physical =
+        plan_node_new(p, s->physical, "I", "WatermarkAssigner(rowtime=[%s], watermark=[%s])",
+                      column, buf_cstr(&text));
     buf_release(&text);
     RETURN_IF_ERR(plan_op_new(p, "WatermarkAssigner", &op));
     op->spec.make = make_watermark;
@@ -89,22 +106,29 @@ static enum rc add_watermark(struct plan *p, const struct catalog_entry *e, stru
     return RC_OK;
 }
 
-static enum rc plan_scan_table(struct plan *p, const struct catalog_entry *e, const struct ast_from *from, struct plan_stream *s)
+static enum rc plan_scan_table(struct plan *p, const struct catalog_entry *e,
+                               const struct ast_from *from, struct plan_stream *s)
 {
     struct connector_source *source = ARENA_NEW(p->arena, struct connector_source);
     struct connector_table ct;
     struct plan_op *op;
 
-    RETURN_IF_ERR(catalog_connector_table(p->arena, e, from->option_count, from->options, p->source, p->time_zone, &ct, p->err));
+    RETURN_IF_ERR(catalog_connector_table(p->arena, e, from->option_count, from->options, p->source,
+                                          p->time_zone, &ct, p->err));
     RETURN_IF_ERR(connector_source_of(p->arena, &ct, source, p->err));
     RETURN_IF_ERR(plan_op_new(p, arena_printf(p->arena, "Source: %s", e->name), &op));
-    *s = (struct plan_stream){.op = op, .bounded = source->bounded, .ident = arena_strdup(p->arena, e->name)};
+    *s = (struct plan_stream){
+        .op = op, .bounded = source->bounded, .ident = arena_strdup(p->arena, e->name)};
     s->schema = schema_copy(p->arena, source->spec.output);
     s->schema->rowtime = -1;
     set_table_fields(p, s, arena_strdup(p->arena, e->name));
-    s->logical = plan_node_new(p, NULL, NULL, "LogicalTableScan(table=[[default_catalog, default_database, %s]])", e->name);
-    s->physical = plan_node_new(p, NULL, "I", "TableSourceScan(table=[[default_catalog, default_database, %s]], fields=[%s])",
-                                e->name, plan_names(p, s->schema));
+    s->logical =
+        plan_node_new(p, NULL, NULL,
+                      "LogicalTableScan(table=[[default_catalog, default_database, %s]])", e->name);
+    s->physical = plan_node_new(
+        p, NULL, "I",
+        "TableSourceScan(table=[[default_catalog, default_database, %s]], fields=[%s])", e->name,
+        plan_names(p, s->schema));
     op->spec.is_source = op->spec.stateful = true;
     op->spec.make = make_source;
     op->spec.spec = &source->spec;
@@ -164,13 +188,15 @@ static void hold(struct plan *p, const struct catalog_entry *e)
     buf_printf(&p->tables, "%s;\n", e->text);
 }
 
-static enum rc plan_view_entry(struct plan *p, const struct catalog_entry *e, const struct ast_from *from, struct plan_stream *s)
+static enum rc plan_view_entry(struct plan *p, const struct catalog_entry *e,
+                               const struct ast_from *from, struct plan_stream *s)
 {
     const char *text = p->source;
     enum rc rc;
 
     if (from->option_count > 0)
-        return fail(p, from->options[0].pos, RC_INVALID, "a hint with options is for tables, this is a view: ", e->name);
+        return fail(p, from->options[0].pos, RC_INVALID,
+                    "a hint with options is for tables, this is a view: ", e->name);
     p->source = e->source;
     rc = plan_query(p, e->query, s);
     p->source = text;
@@ -212,10 +238,12 @@ static enum rc plan_table(struct plan *p, const struct ast_from *from, struct pl
     return RC_OK;
 }
 
-/* ---- VALUES ------------------------------------------------------------------------------------- */
+/* ---- VALUES ---------------------------------------------------------------------------------- */
 
-/* CASE over all values of a column: its type is the one that fits them all. The condition is a column, so that nothing is folded. */
-static enum rc values_type(struct plan *p, const struct ast_query *q, uint32_t column, struct type *out)
+/* CASE over all values of a column: its type is the one that fits them all. The condition is a
+ * column, so that nothing is folded. */
+static enum rc values_type(struct plan *p, const struct ast_query *q, uint32_t column,
+                           struct type *out)
 {
     struct schema_field condition = {"c", type_of(TYPE_BOOLEAN)};
     struct schema schema = {1, &condition, -1};
@@ -256,14 +284,17 @@ static struct batch *batch_in_arena(struct plan *p, const struct batch *from)
             c->offsets = arena_copy(p->arena, c->offsets, (from->rows + 1) * sizeof(int32_t));
         } else if (c->values != NULL) {
             c->values = arena_copy(p->arena, c->values,
-                                   c->type.kind == TYPE_BOOLEAN ? bits : (size_t)from->rows * type_width(c->type.kind));
+                                   c->type.kind == TYPE_BOOLEAN
+                                       ? bits
+                                       : (size_t)from->rows * type_width(c->type.kind));
         }
     }
     return b;
 }
 
-static enum rc evaluate_rows(struct plan *p, const struct plan_stream *none, const struct ast_query *q,
-                             const struct schema *schema, struct expr_eval *eval, struct batch_builder *builder)
+static enum rc evaluate_rows(struct plan *p, const struct plan_stream *none,
+                             const struct ast_query *q, const struct schema *schema,
+                             struct expr_eval *eval, struct batch_builder *builder)
 {
     struct batch empty = {.rows = 1}, row = {.rows = 1, .column_count = q->values_columns};
     const uint32_t first = 0;
@@ -276,7 +307,8 @@ static enum rc evaluate_rows(struct plan *p, const struct plan_stream *none, con
             enum rc rc;
 
             RETURN_IF_ERR(plan_bind(p, none, ast, &bound));
-            RETURN_IF_ERR(expr_coerce(p->arena, bound, schema->fields[c].type, schema->fields[c].name, &bound, p->err));
+            RETURN_IF_ERR(expr_coerce(p->arena, bound, schema->fields[c].type,
+                                      schema->fields[c].name, &bound, p->err));
             rc = expr_evaluate(eval, bound, &empty, NULL, 1, &row.columns[c], p->err);
             if (rc != RC_OK) {
                 struct err why = *p->err;
@@ -292,8 +324,9 @@ static enum rc evaluate_rows(struct plan *p, const struct plan_stream *none, con
     return RC_OK;
 }
 
-static enum rc values_rows(struct plan *p, const struct plan_stream *none, const struct ast_query *q,
-                           const struct schema *schema, struct batch **out)
+static enum rc values_rows(struct plan *p, const struct plan_stream *none,
+                           const struct ast_query *q, const struct schema *schema,
+                           struct batch **out)
 {
     struct expr_eval *eval = expr_eval_new(p->ctx->env->clock, p->time_zone, p->err);
     struct batch_builder *builder;
@@ -319,10 +352,12 @@ enum rc plan_values(struct plan *p, const struct ast_query *q, struct plan_strea
     struct plan_op *op;
 
     if (q->values_rows > BATCH_ROWS_MAX)
-        return sql_error_at(p->err, RC_LIMIT, p->source, q->pos, "VALUES has %u rows, the limit is %u; use a file", q->values_rows,
+        return sql_error_at(p->err, RC_LIMIT, p->source, q->pos,
+                            "VALUES has %u rows, the limit is %u; use a file", q->values_rows,
                             BATCH_ROWS_MAX);
     if (q->values_columns > CATALOG_COLUMNS_MAX)
-        return sql_error_at(p->err, RC_LIMIT, p->source, q->pos, "VALUES has %u columns, the limit is %d", q->values_columns,
+        return sql_error_at(p->err, RC_LIMIT, p->source, q->pos,
+                            "VALUES has %u columns, the limit is %d", q->values_columns,
                             CATALOG_COLUMNS_MAX);
     for (uint32_t c = 0; c < q->values_columns; c++) {
         schema->fields[c].name = arena_printf(p->arena, "EXPR$%u", c);
@@ -335,8 +370,10 @@ enum rc plan_values(struct plan *p, const struct ast_query *q, struct plan_strea
     *out = (struct plan_stream){.op = op, .schema = schema, .bounded = true, .ident = "VALUES"};
     set_table_fields(p, out, NULL);
     out->logical = plan_node_new(p, NULL, NULL, "LogicalValues(tuples=[%u rows])", q->values_rows);
-    out->physical = plan_node_new(p, NULL, "I", "Values(tuples=[%u rows], fields=[%s])", q->values_rows, plan_names(p, schema));
-    *spec = (struct source_spec){.output = schema, .table_name = "VALUES", .make = make_values, .config = config};
+    out->physical = plan_node_new(p, NULL, "I", "Values(tuples=[%u rows], fields=[%s])",
+                                  q->values_rows, plan_names(p, schema));
+    *spec = (struct source_spec){
+        .output = schema, .table_name = "VALUES", .make = make_values, .config = config};
     op->spec.is_source = op->spec.stateful = true;
     op->spec.make = make_source;
     op->spec.spec = spec;
@@ -346,10 +383,11 @@ enum rc plan_values(struct plan *p, const struct ast_query *q, struct plan_strea
     return RC_OK;
 }
 
-/* ---- TUMBLE ------------------------------------------------------------------------------------- */
+/* ---- TUMBLE ---------------------------------------------------------------------------------- */
 
 /* Milliseconds of a constant INTERVAL. */
-static enum rc interval_ms(struct plan *p, const struct ast_expr *ast, const char *what, int64_t *ms)
+static enum rc interval_ms(struct plan *p, const struct ast_expr *ast, const char *what,
+                           int64_t *ms)
 {
     struct plan_stream none = {.schema = plan_schema_new(p, 0), .fields = NULL};
     struct batch empty = {.rows = 1};
@@ -360,7 +398,8 @@ static enum rc interval_ms(struct plan *p, const struct ast_expr *ast, const cha
 
     RETURN_IF_ERR(plan_bind(p, &none, ast, &bound));
     if (expr_type(bound).kind != TYPE_INTERVAL_DAY)
-        return fail(p, ast->pos, RC_INVALID, what, " of TUMBLE must be an interval of days to seconds: INTERVAL '10' SECOND");
+        return fail(p, ast->pos, RC_INVALID, what,
+                    " of TUMBLE must be an interval of days to seconds: INTERVAL '10' SECOND");
     eval = expr_eval_new(p->ctx->env->clock, p->time_zone, p->err);
     if (eval == NULL)
         return p->err->rc;
@@ -373,9 +412,11 @@ static enum rc interval_ms(struct plan *p, const struct ast_expr *ast, const cha
     return rc;
 }
 
-static enum rc window_time_column(struct plan *p, const struct ast_from *from, struct plan_stream *s, uint32_t *out)
+static enum rc window_time_column(struct plan *p, const struct ast_from *from,
+                                  struct plan_stream *s, uint32_t *out)
 {
-    struct ast_expr column = {.kind = EXPR_COLUMN, .pos = from->time_column_pos, .name = from->time_column, .height = 1};
+    struct ast_expr column = {
+        .kind = EXPR_COLUMN, .pos = from->time_column_pos, .name = from->time_column, .height = 1};
     int32_t at = plan_column_of(s, &column);
     struct type type;
 
@@ -388,21 +429,25 @@ static enum rc window_time_column(struct plan *p, const struct ast_from *from, s
     }
     type = s->schema->fields[at].type;
     if (!type_is_timestamp(type.kind))
-        return fail(p, column.pos, RC_INVALID, "windows need a TIMESTAMP column, this is ", type_str(p->arena, type, false));
+        return fail(p, column.pos, RC_INVALID, "windows need a TIMESTAMP column, this is ",
+                    type_str(p->arena, type, false));
     if (!p->batch && s->schema->rowtime != at)
         return sql_error_at(p->err, RC_INVALID, p->source, column.pos,
-                            "the window function requires a time attribute, but %s is a plain %s; declare WATERMARK FOR it in the table",
+                            "the window function requires a time attribute, but %s is a plain %s; "
+                            "declare WATERMARK FOR it in the table",
                             from->time_column, type_str(p->arena, type, false));
     *out = (uint32_t)at;
     return RC_OK;
 }
 
-/* Adds window_start, window_end, window_time to the schema; the operator comes with the GROUP BY or plan_window_assign. */
+/* Adds window_start, window_end, window_time to the schema; the operator comes with the GROUP BY or
+ * plan_window_assign. */
 static void add_window_columns(struct plan *p, struct plan_stream *s, uint32_t time_column)
 {
     static const char *const names[WINDOW_COLUMNS] = {"window_start", "window_end", "window_time"};
     struct schema *schema = plan_schema_new(p, s->schema->field_count + WINDOW_COLUMNS);
-    struct plan_field *fields = ARENA_ARRAY(p->arena, s->schema->field_count + WINDOW_COLUMNS + 1, struct plan_field);
+    struct plan_field *fields =
+        ARENA_ARRAY(p->arena, s->schema->field_count + WINDOW_COLUMNS + 1, struct plan_field);
     uint32_t n = s->schema->field_count;
     struct type time = type_of(TYPE_TIMESTAMP);
 
@@ -434,8 +479,10 @@ static enum rc plan_tumble(struct plan *p, const struct ast_from *from, struct p
     if (s->window != NULL)
         RETURN_IF_ERR(plan_window_assign(p, s));
     if (s->updating)
-        return sql_error_at(p->err, RC_UNSUPPORTED, p->source, from->pos,
-                            "windows over a query that updates are not supported by varve; it is updated by %s", s->updating_by);
+        return sql_error_at(
+            p->err, RC_UNSUPPORTED, p->source, from->pos,
+            "windows over a query that updates are not supported by varve; it is updated by %s",
+            s->updating_by);
     RETURN_IF_ERR(window_time_column(p, from, s, &w->time_column));
     RETURN_IF_ERR(interval_ms(p, from->size, "the size", &w->size_ms));
     if (w->size_ms <= 0)
@@ -443,12 +490,14 @@ static enum rc plan_tumble(struct plan *p, const struct ast_from *from, struct p
     if (from->offset != NULL)
         RETURN_IF_ERR(interval_ms(p, from->offset, "the offset", &w->offset_ms));
     if (w->offset_ms <= -w->size_ms || w->offset_ms >= w->size_ms)
-        return fail(p, from->offset->pos, RC_INVALID, "the offset of TUMBLE must be smaller than its size", "");
+        return fail(p, from->offset->pos, RC_INVALID,
+                    "the offset of TUMBLE must be smaller than its size", "");
     add_window_columns(p, s, w->time_column);
     s->window = w;
-    s->logical = plan_node_new(p, s->logical, NULL,
-                               "LogicalTableFunctionScan(invocation=[TUMBLE(DESCRIPTOR(%s), %lld ms)], rowType=[%s])",
-                               from->time_column, (long long)w->size_ms, plan_names(p, s->schema));
+    s->logical = plan_node_new(
+        p, s->logical, NULL,
+        "LogicalTableFunctionScan(invocation=[TUMBLE(DESCRIPTOR(%s), %lld ms)], rowType=[%s])",
+        from->time_column, (long long)w->size_ms, plan_names(p, s->schema));
     return RC_OK;
 }
 
@@ -470,8 +519,9 @@ enum rc plan_window_assign(struct plan *p, struct plan_stream *s)
         .emit_time = true,
         .time_zone = p->time_zone,
     };
-    s->physical = plan_node_new(p, s->physical, "I", "WindowTableFunction(window=[TUMBLE(time_col=[%s], size=[%lld ms])])",
-                                s->schema->fields[s->window->time_column].name, (long long)s->window->size_ms);
+    s->physical = plan_node_new(
+        p, s->physical, "I", "WindowTableFunction(window=[TUMBLE(time_col=[%s], size=[%lld ms])])",
+        s->schema->fields[s->window->time_column].name, (long long)s->window->size_ms);
     RETURN_IF_ERR(plan_op_new(p, "WindowTableFunction", &op));
     op->spec.make = make_window_assign;
     op->spec.spec = spec;
@@ -484,7 +534,8 @@ enum rc plan_window_assign(struct plan *p, struct plan_stream *s)
     return RC_OK;
 }
 
-/* ---- FROM ---------------------------------------------------------------------------------------- */
+/* ---- FROM
+ * ---------------------------------------------------------------------------------------- */
 
 enum rc plan_from(struct plan *p, const struct ast_from *from, struct plan_stream *s)
 {
@@ -504,7 +555,8 @@ enum rc plan_from(struct plan *p, const struct ast_from *from, struct plan_strea
     s->fields = arena_copy(p->arena, s->fields, (s->schema->field_count + 1) * sizeof *s->fields);
     if (from->alias_column_count > 0) {
         if (from->alias_column_count != s->schema->field_count)
-            return sql_error_at(p->err, RC_INVALID, p->source, from->pos, "%s names %u columns, there are %u", from->alias,
+            return sql_error_at(p->err, RC_INVALID, p->source, from->pos,
+                                "%s names %u columns, there are %u", from->alias,
                                 from->alias_column_count, s->schema->field_count);
         s->schema = schema_copy(p->arena, s->schema);
         for (uint32_t i = 0; i < s->schema->field_count; i++) {

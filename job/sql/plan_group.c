@@ -1,7 +1,8 @@
 /* plan_group.c - GROUP BY, aggregates, HAVING, DISTINCT; with TUMBLE the grouping by windows.
  *
- * A projection computes keys, arguments and filters; then the aggregate; then a projection of its columns, in which
- * every group expression and aggregate call of the query has become a column "$<n>".<name>.
+ * A projection computes keys, arguments and filters; then the aggregate; then a projection of its
+ * columns, in which every group expression and aggregate call of the query has become a column
+ * "$<n>".<name>.
  */
 #include "job/sql/plan_priv.h"
 
@@ -12,15 +13,22 @@
 #define CALLS_MAX 500
 #define KEYS_MAX 100
 
-static struct operator *make_aggregate(const void *spec) { return aggregate_new(spec); }
-static struct operator *make_window(const void *spec) { return window_new(spec); }
+static struct operator* make_aggregate(const void *spec)
+{
+    return aggregate_new(spec);
+}
+static struct operator* make_window(const void *spec)
+{
+    return window_new(spec);
+}
 
 struct group {
     struct plan *plan;
     const struct plan_stream *in; /* before the projection */
     uint32_t key_count;           /* as written, window columns included */
     const struct ast_expr *keys[KEYS_MAX];
-    int32_t key_column[KEYS_MAX]; /* place in `columns`; -1 window_start, -2 window_end, -3 window_time */
+    int32_t key_column[KEYS_MAX]; /* place in `columns`; -1 window_start, -2 window_end, -3
+                                     window_time */
     uint32_t call_count;
     const struct ast_expr *calls[CALLS_MAX];
     struct agg_call specs[CALLS_MAX];
@@ -53,7 +61,8 @@ static bool same(const struct group *g, const struct ast_expr *a, const struct a
     return ast_expr_equal(a, b, column_of, (void *)(uintptr_t)g);
 }
 
-/* ---- which queries group ------------------------------------------------------------------------- */
+/* ---- which queries group
+ * ------------------------------------------------------------------------- */
 
 static bool find_aggregate(void *ctx, const struct ast_expr *e)
 {
@@ -72,11 +81,12 @@ bool plan_is_grouped(const struct ast_query *q)
     return found;
 }
 
-/* ---- keys ----------------------------------------------------------------------------------------- */
+/* ---- keys
+ * ----------------------------------------------------------------------------------------- */
 
 /* GROUP BY 2 and GROUP BY alias stand for an item of the select list. */
-static enum rc resolve_key(struct group *g, const struct ast_expr *key, uint32_t item_count, const struct ast_select_item *items,
-                           const struct ast_expr **out)
+static enum rc resolve_key(struct group *g, const struct ast_expr *key, uint32_t item_count,
+                           const struct ast_select_item *items, const struct ast_expr **out)
 {
     static const char *const legacy[] = {"TUMBLE", "HOP", "SESSION", "CUBE", "ROLLUP", "GROUPING"};
 
@@ -85,20 +95,25 @@ static enum rc resolve_key(struct group *g, const struct ast_expr *key, uint32_t
         uint32_t n = key->text_len > 6 ? 0 : (uint32_t)strtoul(key->text, NULL, 10);
 
         if (n < 1 || n > item_count)
-            return fail(g, key, RC_INVALID, "GROUP BY position: there is no such item in the select list");
+            return fail(g, key, RC_INVALID,
+                        "GROUP BY position: there is no such item in the select list");
         *out = items[n - 1].expr;
-    } else if (key->kind == EXPR_COLUMN && key->qualifier == NULL && plan_column_of(g->in, key) < 0) {
+    } else if (key->kind == EXPR_COLUMN && key->qualifier == NULL &&
+               plan_column_of(g->in, key) < 0) {
         for (uint32_t i = 0; i < item_count; i++)
             if (items[i].alias != NULL && strcmp(items[i].alias, key->name) == 0)
                 *out = items[i].expr;
     } else if (key->kind == EXPR_CALL) {
         for (size_t i = 0; i < ARRAY_LEN(legacy); i++)
             if (strcmp(key->name, legacy[i]) == 0)
-                return sql_error_at(g->plan->err, RC_UNSUPPORTED, g->plan->source, key->pos,
-                                    "not supported by varve: %s in GROUP BY%s", legacy[i],
-                                    i < 3 ? "; group by window_start, window_end over TABLE(TUMBLE(...))" : "");
+                return sql_error_at(
+                    g->plan->err, RC_UNSUPPORTED, g->plan->source, key->pos,
+                    "not supported by varve: %s in GROUP BY%s", legacy[i],
+                    i < 3 ? "; group by window_start, window_end over TABLE(TUMBLE(...))" : "");
     }
-    if (plan_is_grouped(&(struct ast_query){.item_count = 1, .items = &(struct ast_select_item){(struct ast_expr *)(uintptr_t)*out, NULL}}))
+    if (plan_is_grouped(&(struct ast_query){
+            .item_count = 1,
+            .items = &(struct ast_select_item){(struct ast_expr *)(uintptr_t)*out, NULL}}))
         return fail(g, key, RC_INVALID, "an aggregate cannot be in GROUP BY");
     return RC_OK;
 }
@@ -112,13 +127,14 @@ static int window_column(const struct group *g, const struct ast_expr *e)
     return at >= first && at >= 0 ? at - first + 1 : 0;
 }
 
-static enum rc add_keys(struct group *g, const struct ast_query *q, uint32_t item_count, const struct ast_select_item *items)
+static enum rc add_keys(struct group *g, const struct ast_query *q, uint32_t item_count,
+                        const struct ast_select_item *items)
 {
     bool start = false, end = false;
 
     if (q->group_count > KEYS_MAX)
-        return sql_error_at(g->plan->err, RC_LIMIT, g->plan->source, q->pos, "GROUP BY has %u keys, the limit is %d",
-                            q->group_count, KEYS_MAX);
+        return sql_error_at(g->plan->err, RC_LIMIT, g->plan->source, q->pos,
+                            "GROUP BY has %u keys, the limit is %d", q->group_count, KEYS_MAX);
     for (uint32_t i = 0; i < q->group_count; i++) {
         const struct ast_expr *key;
         bool twice = false;
@@ -143,7 +159,8 @@ static enum rc add_keys(struct group *g, const struct ast_query *q, uint32_t ite
     return RC_OK;
 }
 
-/* ---- calls ----------------------------------------------------------------------------------------- */
+/* ---- calls
+ * ----------------------------------------------------------------------------------------- */
 
 struct call_walk {
     struct group *group;
@@ -171,7 +188,8 @@ static bool collect_call(void *ctx, const struct ast_expr *e)
     return false;
 }
 
-static enum rc collect_calls(struct group *g, const struct ast_query *q, uint32_t item_count, const struct ast_select_item *items)
+static enum rc collect_calls(struct group *g, const struct ast_query *q, uint32_t item_count,
+                             const struct ast_select_item *items)
 {
     struct call_walk w = {g, RC_OK};
 
@@ -187,11 +205,13 @@ static bool find_window_column(void *ctx, const struct ast_expr *e)
 
     if (w->rc == RC_OK && window_column(w->group, e) > 0)
         w->rc = fail(w->group, e, RC_UNSUPPORTED,
-                     "not supported by varve: a window column here; group by window_start and window_end as they are");
+                     "not supported by varve: a window column here; group by window_start and "
+                     "window_end as they are");
     return w->rc == RC_OK;
 }
 
-/* Column of the aggregate's input that holds the expression; the same one twice is computed once. */
+/* Column of the aggregate's input that holds the expression; the same one twice is computed once.
+ */
 static enum rc add_column(struct group *g, const struct ast_expr *e, const char *what, int32_t *out)
 {
     struct call_walk w = {g, RC_OK};
@@ -222,12 +242,18 @@ static const struct {
     const char *name;
     enum agg_func func;
 } functions[] = {
-    {"COUNT", AGG_COUNT}, {"SUM", AGG_SUM}, {"MIN", AGG_MIN}, {"MAX", AGG_MAX}, {"AVG", AGG_AVG},
-    {"FIRST_VALUE", AGG_FIRST_VALUE}, {"LAST_VALUE", AGG_LAST_VALUE},
+    {"COUNT", AGG_COUNT},
+    {"SUM", AGG_SUM},
+    {"MIN", AGG_MIN},
+    {"MAX", AGG_MAX},
+    {"AVG", AGG_AVG},
+    {"FIRST_VALUE", AGG_FIRST_VALUE},
+    {"LAST_VALUE", AGG_LAST_VALUE},
 };
 
 /* Flink's result types; RC_INVALID: the function does not take this type. */
-static enum rc result_type(struct group *g, const struct ast_expr *e, struct agg_call *call, struct type arg)
+static enum rc result_type(struct group *g, const struct ast_expr *e, struct agg_call *call,
+                           struct type arg)
 {
     call->result = arg;
     call->result.nullable = arg.nullable || g->key_count == 0 || call->filter >= 0;
@@ -240,7 +266,8 @@ static enum rc result_type(struct group *g, const struct ast_expr *e, struct agg
     case AGG_SUM:
     case AGG_AVG:
         if (!type_is_numeric(arg.kind))
-            return sql_error_at(g->plan->err, RC_INVALID, g->plan->source, e->pos, "%s takes numbers, not %s", e->name,
+            return sql_error_at(g->plan->err, RC_INVALID, g->plan->source, e->pos,
+                                "%s takes numbers, not %s", e->name,
                                 type_str(g->plan->arena, arg, false));
         if (arg.kind == TYPE_DECIMAL) {
             call->result.precision = 38;
@@ -263,8 +290,10 @@ static const char *call_name(struct group *g, const struct ast_expr *e, const st
     const char *arg = call->arg < 0 ? "*" : plan_origin(g->plan, g->in, g->bound[call->arg]);
 
     if (call->filter < 0)
-        return arena_printf(g->plan->arena, "%s(%s%s)", e->name, call->distinct ? "DISTINCT " : "", arg);
-    return arena_printf(g->plan->arena, "%s(%s%s) FILTER (WHERE %s)", e->name, call->distinct ? "DISTINCT " : "", arg,
+        return arena_printf(g->plan->arena, "%s(%s%s)", e->name, call->distinct ? "DISTINCT " : "",
+                            arg);
+    return arena_printf(g->plan->arena, "%s(%s%s) FILTER (WHERE %s)", e->name,
+                        call->distinct ? "DISTINCT " : "", arg,
                         plan_origin(g->plan, g->in, g->bound[call->filter]));
 }
 
@@ -276,23 +305,26 @@ static enum rc add_call(struct group *g, const struct ast_expr *e, struct agg_ca
     while (i < ARRAY_LEN(functions) && strcmp(functions[i].name, e->name) != 0)
         i++;
     if (i == ARRAY_LEN(functions))
-        return sql_error_at(g->plan->err, RC_UNSUPPORTED, g->plan->source, e->pos, "not supported by varve: the aggregate %s",
-                            e->name);
+        return sql_error_at(g->plan->err, RC_UNSUPPORTED, g->plan->source, e->pos,
+                            "not supported by varve: the aggregate %s", e->name);
     *call = (struct agg_call){.func = functions[i].func, .arg = -1, .filter = -1};
     if (e->arg_count == 1 && e->args[0]->kind == EXPR_STAR) {
         if (call->func != AGG_COUNT || e->distinct)
             return fail(g, e, RC_INVALID, "only COUNT(*) takes *");
         call->func = AGG_COUNT_STAR;
     } else if (e->arg_count != 1) {
-        return sql_error_at(g->plan->err, e->arg_count > 1 && call->func == AGG_COUNT ? RC_UNSUPPORTED : RC_INVALID,
-                            g->plan->source, e->pos, "%s takes one argument, not %u", e->name, e->arg_count);
+        return sql_error_at(
+            g->plan->err, e->arg_count > 1 && call->func == AGG_COUNT ? RC_UNSUPPORTED : RC_INVALID,
+            g->plan->source, e->pos, "%s takes one argument, not %u", e->name, e->arg_count);
     } else {
-        RETURN_IF_ERR(add_column(g, e->args[0], "an aggregate cannot be inside of an aggregate", &call->arg));
+        RETURN_IF_ERR(
+            add_column(g, e->args[0], "an aggregate cannot be inside of an aggregate", &call->arg));
         arg = expr_type(g->bound[call->arg]);
     }
     call->distinct = e->distinct && call->func != AGG_MIN && call->func != AGG_MAX;
     if (call->distinct && (call->func == AGG_FIRST_VALUE || call->func == AGG_LAST_VALUE))
-        return fail(g, e, RC_UNSUPPORTED, "not supported by varve: DISTINCT in FIRST_VALUE and LAST_VALUE");
+        return fail(g, e, RC_UNSUPPORTED,
+                    "not supported by varve: DISTINCT in FIRST_VALUE and LAST_VALUE");
     if (e->filter != NULL) {
         RETURN_IF_ERR(add_column(g, e->filter, "an aggregate cannot be in FILTER", &call->filter));
         if (expr_type(g->bound[call->filter]).kind != TYPE_BOOLEAN)
@@ -307,15 +339,18 @@ static enum rc add_columns(struct group *g)
 {
     for (uint32_t i = 0; i < g->key_count; i++)
         if (g->key_column[i] == 0)
-            RETURN_IF_ERR(add_column(g, g->keys[i], "an aggregate cannot be in GROUP BY", &g->key_column[i]));
+            RETURN_IF_ERR(
+                add_column(g, g->keys[i], "an aggregate cannot be in GROUP BY", &g->key_column[i]));
     for (uint32_t i = 0; i < g->call_count; i++)
         RETURN_IF_ERR(add_call(g, g->calls[i], &g->specs[i]));
     return RC_OK;
 }
 
-/* ---- the aggregate ---------------------------------------------------------------------------------- */
+/* ---- the aggregate
+ * ---------------------------------------------------------------------------------- */
 
-/* Name of a key in the state's type: the one table column in it, else its text; so that aliases do not matter. */
+/* Name of a key in the state's type: the one table column in it, else its text; so that aliases do
+ * not matter. */
 static const char *state_name(struct group *g, uint32_t column)
 {
     const char *base = plan_base(g->plan, g->in, g->columns[column]), *end = strchr(base, '\n');
@@ -326,9 +361,11 @@ static const char *state_name(struct group *g, uint32_t column)
 }
 
 /* Projects to the columns the aggregate needs; windows keep the time column as their last one. */
-static enum rc project_input(struct group *g, const struct ast_query *q, struct plan_stream *s, uint32_t *time_column)
+static enum rc project_input(struct group *g, const struct ast_query *q, struct plan_stream *s,
+                             uint32_t *time_column)
 {
-    struct ast_select_item *items = ARENA_ARRAY(g->plan->arena, g->column_count + 1, struct ast_select_item);
+    struct ast_select_item *items =
+        ARENA_ARRAY(g->plan->arena, g->column_count + 1, struct ast_select_item);
     uint32_t n = g->column_count;
 
     for (uint32_t i = 0; i < n; i++)
@@ -339,8 +376,10 @@ static enum rc project_input(struct group *g, const struct ast_query *q, struct 
 
         ast_expr_walk(q->where, find_window_column, &w);
         RETURN_IF_ERR(w.rc);
-        items[n++] = (struct ast_select_item){
-            ast_column_new(g->plan->arena, g->in->fields[at].qualifier, g->in->schema->fields[at].name, q->pos), NULL};
+        items[n++] =
+            (struct ast_select_item){ast_column_new(g->plan->arena, g->in->fields[at].qualifier,
+                                                    g->in->schema->fields[at].name, q->pos),
+                                     NULL};
         s->schema = schema_copy(g->plan->arena, s->schema);
         s->schema->field_count -= 3;
         s->window = NULL;
@@ -348,7 +387,12 @@ static enum rc project_input(struct group *g, const struct ast_query *q, struct 
     if (n == 0) { /* COUNT(*) over nothing but rows: one column must carry them */
         struct ast_expr *one = ARENA_NEW(g->plan->arena, struct ast_expr);
 
-        *one = (struct ast_expr){.kind = EXPR_LITERAL, .literal = LIT_INT, .text = "1", .text_len = 1, .height = 1, .pos = q->pos};
+        *one = (struct ast_expr){.kind = EXPR_LITERAL,
+                                 .literal = LIT_INT,
+                                 .text = "1",
+                                 .text_len = 1,
+                                 .height = 1,
+                                 .pos = q->pos};
         items[n++] = (struct ast_select_item){one, NULL};
     }
     RETURN_IF_ERR(plan_project(g->plan, s, n, items, q->where));
@@ -360,7 +404,8 @@ static enum rc project_input(struct group *g, const struct ast_query *q, struct 
     return plan_flush(g->plan, s);
 }
 
-static void add_output(struct group *g, const char *name, struct type type, const char *origin, const char *base)
+static void add_output(struct group *g, const char *name, struct type type, const char *origin,
+                       const char *base)
 {
     uint32_t at = g->output->field_count++;
 
@@ -384,7 +429,8 @@ static uint32_t make_output(struct group *g, const struct plan_stream *s, uint32
         g->key_out[i] = g->output->field_count;
         keys[key_count++] = (uint32_t)column;
         add_output(g, s->schema->fields[column].name, s->schema->fields[column].type,
-                   plan_origin(p, g->in, g->bound[column]), plan_base(p, g->in, g->columns[column]));
+                   plan_origin(p, g->in, g->bound[column]),
+                   plan_base(p, g->in, g->columns[column]));
     }
     for (uint32_t i = 0; i < g->call_count; i++) {
         g->call_out[i] = g->output->field_count;
@@ -400,13 +446,14 @@ static uint32_t make_output(struct group *g, const struct plan_stream *s, uint32
                 g->key_out[i] = g->output->field_count;
         if (w == 3)
             g->output->rowtime = (int32_t)g->output->field_count;
-        add_output(g, g->in->schema->fields[from].name, g->in->schema->fields[from].type, g->in->schema->fields[from].name,
-                   g->in->fields[from].base);
+        add_output(g, g->in->schema->fields[from].name, g->in->schema->fields[from].type,
+                   g->in->schema->fields[from].name, g->in->fields[from].base);
     }
     return key_count;
 }
 
-static const char *select_text(struct group *g, const struct plan_stream *s, uint32_t key_count, const uint32_t *keys)
+static const char *select_text(struct group *g, const struct plan_stream *s, uint32_t key_count,
+                               const uint32_t *keys)
 {
     struct buf out = {0};
     const char *text;
@@ -423,7 +470,8 @@ static const char *select_text(struct group *g, const struct plan_stream *s, uin
     return text;
 }
 
-static const char *key_names(struct group *g, const struct plan_stream *s, uint32_t key_count, const uint32_t *keys)
+static const char *key_names(struct group *g, const struct plan_stream *s, uint32_t key_count,
+                             const uint32_t *keys)
 {
     struct buf out = {0};
     const char *text;
@@ -436,8 +484,9 @@ static const char *key_names(struct group *g, const struct plan_stream *s, uint3
 }
 
 /* Adds the operator behind a hash exchange (or a global one) and its place in the plan. */
-static enum rc add_operator(struct group *g, struct plan_stream *s, uint32_t key_count, const uint32_t *keys, const char *kind,
-                            const char *select, struct plan_op **out)
+static enum rc add_operator(struct group *g, struct plan_stream *s, uint32_t key_count,
+                            const uint32_t *keys, const char *kind, const char *select,
+                            struct plan_op **out)
 {
     struct plan *p = g->plan;
     const char *names = key_names(g, s, key_count, keys);
@@ -447,22 +496,27 @@ static enum rc add_operator(struct group *g, struct plan_stream *s, uint32_t key
     for (uint32_t i = 0; i < g->key_count; i++)
         if (g->key_column[i] >= 0)
             base = plan_join_base(p, base, plan_base(p, g->in, g->columns[g->key_column[i]]));
-    RETURN_IF_ERR(plan_op_new(p, key_count == 0 ? kind : arena_printf(p->arena, "%s[%s]", kind, names), &op));
-    s->physical = key_count == 0 ? plan_node_new(p, s->physical, s->physical->changelog, "Exchange(distribution=[single])")
-                                 : plan_node_new(p, s->physical, s->physical->changelog, "Exchange(distribution=[hash[%s]])", names);
+    RETURN_IF_ERR(
+        plan_op_new(p, key_count == 0 ? kind : arena_printf(p->arena, "%s[%s]", kind, names), &op));
+    s->physical = key_count == 0 ? plan_node_new(p, s->physical, s->physical->changelog,
+                                                 "Exchange(distribution=[single])")
+                                 : plan_node_new(p, s->physical, s->physical->changelog,
+                                                 "Exchange(distribution=[hash[%s]])", names);
     op->spec.stateful = op->spec.keyed = true;
     op->ident = arena_printf(p->arena, "aggregate\n%s\n%s", s->ident, base);
     op->detail = select;
     if (key_count == 0)
         op->parallelism = 1;
-    plan_connect(p, op, s->op, key_count == 0 ? PARTITION_GLOBAL : PARTITION_HASH, key_count, keys, s->schema);
+    plan_connect(p, op, s->op, key_count == 0 ? PARTITION_GLOBAL : PARTITION_HASH, key_count, keys,
+                 s->schema);
     s->ident = arena_printf(p->arena, "agg(%s;%s)", s->ident, base);
     s->op = op;
     *out = op;
     return RC_OK;
 }
 
-static enum rc set_states(struct plan *p, struct plan_op *op, enum rc rc, struct state_desc *states, size_t count)
+static enum rc set_states(struct plan *p, struct plan_op *op, enum rc rc, struct state_desc *states,
+                          size_t count)
 {
     if (rc != RC_OK)
         return err_wrap(p->err, rc, "%s", op->spec.name);
@@ -475,7 +529,8 @@ static enum rc add_aggregate(struct group *g, struct plan_stream *s)
 {
     struct plan *p = g->plan;
     struct aggregate_spec *spec = ARENA_NEW(p->arena, struct aggregate_spec);
-    uint32_t *keys = ARENA_ARRAY(p->arena, g->key_count + 1, uint32_t), key_count = make_output(g, s, keys);
+    uint32_t *keys = ARENA_ARRAY(p->arena, g->key_count + 1, uint32_t),
+             key_count = make_output(g, s, keys);
     const char *select = select_text(g, s, key_count, keys);
     struct state_desc *states;
     struct plan_op *op;
@@ -495,7 +550,10 @@ static enum rc add_aggregate(struct group *g, struct plan_stream *s)
         .emit_update_before = true,
     };
     RETURN_IF_ERR(add_operator(g, s, key_count, keys, "GroupAggregate", select, &op));
-    s->physical = plan_node_new(p, s->physical, p->batch ? "I" : s->updating ? "I,UB,UA,D" : "I,UB,UA",
+    s->physical = plan_node_new(p, s->physical,
+                                p->batch      ? "I"
+                                : s->updating ? "I,UB,UA,D"
+                                              : "I,UB,UA",
                                 "GroupAggregate(%s)", select);
     op->spec.make = make_aggregate;
     op->spec.spec = spec;
@@ -508,11 +566,13 @@ static enum rc add_aggregate(struct group *g, struct plan_stream *s)
     return RC_OK;
 }
 
-static enum rc add_window(struct group *g, const struct plan_window *window, uint32_t time_column, struct plan_stream *s)
+static enum rc add_window(struct group *g, const struct plan_window *window, uint32_t time_column,
+                          struct plan_stream *s)
 {
     struct plan *p = g->plan;
     struct window_spec *spec = ARENA_NEW(p->arena, struct window_spec);
-    uint32_t *keys = ARENA_ARRAY(p->arena, g->key_count + 1, uint32_t), key_count = make_output(g, s, keys);
+    uint32_t *keys = ARENA_ARRAY(p->arena, g->key_count + 1, uint32_t),
+             key_count = make_output(g, s, keys);
     const char *select = select_text(g, s, key_count, keys);
     struct state_desc *states;
     struct plan_op *op;
@@ -535,10 +595,13 @@ static enum rc add_window(struct group *g, const struct plan_window *window, uin
         .time_zone = p->time_zone,
     };
     RETURN_IF_ERR(add_operator(g, s, key_count, keys, "WindowAggregate", select, &op));
-    op->ident = arena_printf(p->arena, "window %lld %lld\n%s", (long long)window->size_ms, (long long)window->offset_ms, op->ident);
-    s->physical = plan_node_new(p, s->physical, "I", "WindowAggregate(%s, window=[TUMBLE(time_col=[%s], size=[%lld ms], offset=[%lld ms])])",
-                                select, spec->input->fields[time_column].name, (long long)window->size_ms,
-                                (long long)window->offset_ms);
+    op->ident = arena_printf(p->arena, "window %lld %lld\n%s", (long long)window->size_ms,
+                             (long long)window->offset_ms, op->ident);
+    s->physical = plan_node_new(
+        p, s->physical, "I",
+        "WindowAggregate(%s, window=[TUMBLE(time_col=[%s], size=[%lld ms], offset=[%lld ms])])",
+        select, spec->input->fields[time_column].name, (long long)window->size_ms,
+        (long long)window->offset_ms);
     op->spec.make = make_window;
     op->spec.spec = spec;
     op->spec.description = s->physical->text;
@@ -548,7 +611,8 @@ static enum rc add_window(struct group *g, const struct plan_window *window, uin
     return RC_OK;
 }
 
-/* ---- after the aggregate ----------------------------------------------------------------------------- */
+/* ---- after the aggregate
+ * ----------------------------------------------------------------------------- */
 
 static struct ast_expr *replace(void *ctx, const struct ast_expr *e, enum rc *rc, struct err *err)
 {
@@ -562,7 +626,8 @@ static struct ast_expr *replace(void *ctx, const struct ast_expr *e, enum rc *rc
         if (same(g, g->calls[i], e))
             at = (int32_t)g->call_out[i];
     if (at >= 0)
-        return ast_column_new(g->plan->arena, g->fields[at].qualifier, g->output->fields[at].name, e->pos);
+        return ast_column_new(g->plan->arena, g->fields[at].qualifier, g->output->fields[at].name,
+                              e->pos);
     if (e->kind == EXPR_COLUMN) {
         struct expr *bound;
 
@@ -574,8 +639,8 @@ static struct ast_expr *replace(void *ctx, const struct ast_expr *e, enum rc *rc
     return NULL;
 }
 
-static enum rc project_output(struct group *g, const struct ast_query *q, uint32_t item_count, const struct ast_select_item *items,
-                              struct plan_stream *s)
+static enum rc project_output(struct group *g, const struct ast_query *q, uint32_t item_count,
+                              const struct ast_select_item *items, struct plan_stream *s)
 {
     struct plan *p = g->plan;
     struct ast_select_item *out = ARENA_ARRAY(p->arena, item_count + 1, struct ast_select_item);
@@ -583,9 +648,9 @@ static enum rc project_output(struct group *g, const struct ast_query *q, uint32
 
     for (uint32_t i = 0; i < item_count; i++) {
         RETURN_IF_ERR(ast_expr_copy(p->arena, items[i].expr, replace, g, &out[i].expr, p->err));
-        out[i].alias = items[i].alias != NULL                    ? items[i].alias
-                       : items[i].expr->kind == EXPR_COLUMN      ? items[i].expr->name
-                                                                 : arena_printf(p->arena, "EXPR$%u", i);
+        out[i].alias = items[i].alias != NULL               ? items[i].alias
+                       : items[i].expr->kind == EXPR_COLUMN ? items[i].expr->name
+                                                            : arena_printf(p->arena, "EXPR$%u", i);
     }
     if (q->having != NULL)
         RETURN_IF_ERR(ast_expr_copy(p->arena, q->having, replace, g, &having, p->err));
@@ -609,8 +674,8 @@ static void describe_logical(struct group *g, struct plan_stream *s)
     buf_release(&calls);
 }
 
-enum rc plan_group(struct plan *p, const struct ast_query *q, uint32_t item_count, const struct ast_select_item *items,
-                   struct plan_stream *s)
+enum rc plan_group(struct plan *p, const struct ast_query *q, uint32_t item_count,
+                   const struct ast_select_item *items, struct plan_stream *s)
 {
     struct group *g = ARENA_NEW(p->arena, struct group);
     const struct plan_window *window;
@@ -644,13 +709,15 @@ enum rc plan_group(struct plan *p, const struct ast_query *q, uint32_t item_coun
 enum rc plan_distinct(struct plan *p, struct plan_stream *s)
 {
     struct ast_query q = {.has_group_by = true, .group_count = s->schema->field_count};
-    struct ast_select_item *items = ARENA_ARRAY(p->arena, q.group_count + 1, struct ast_select_item);
+    struct ast_select_item *items =
+        ARENA_ARRAY(p->arena, q.group_count + 1, struct ast_select_item);
     struct sql_pos nowhere = {0};
 
     RETURN_IF_ERR(plan_flush(p, s));
     q.group_by = ARENA_ARRAY(p->arena, q.group_count + 1, struct ast_expr *);
     for (uint32_t i = 0; i < q.group_count; i++) {
-        items[i].expr = q.group_by[i] = ast_column_new(p->arena, NULL, s->schema->fields[i].name, nowhere);
+        items[i].expr = q.group_by[i] =
+            ast_column_new(p->arena, NULL, s->schema->fields[i].name, nowhere);
         items[i].alias = s->schema->fields[i].name;
     }
     q.item_count = q.group_count;

@@ -1,4 +1,5 @@
-/* plan_priv.h - inside of the planner: streams, single operators, the tree that EXPLAIN prints. All in the graph's arena. */
+/* plan_priv.h - inside of the planner: streams, single operators, the tree that EXPLAIN prints. All
+ * in the graph's arena. */
 #ifndef VARVE_JOB_SQL_PLAN_PRIV_H
 #define VARVE_JOB_SQL_PLAN_PRIV_H
 
@@ -51,13 +52,15 @@ struct plan_window { /* TUMBLE not yet used by a GROUP BY */
 };
 struct plan_stream {
     struct plan_op *op;
-    struct schema *schema;     /* rowtime set where known */
-    struct plan_field *fields; /* one a column */
-    struct plan_calc *calc;    /* pending; its output is `schema` */
-    struct plan_window *window; /* pending: the last three fields of `schema` are window_start, window_end, window_time */
+    struct schema *schema;      /* rowtime set where known */
+    struct plan_field *fields;  /* one a column */
+    struct plan_calc *calc;     /* pending; its output is `schema` */
+    struct plan_window *window; /* pending: the last three fields of `schema` are window_start,
+                                   window_end, window_time */
     bool updating, bounded;
-    const char *updating_by;   /* "GroupAggregate(...)" */
-    struct aggregate_spec *drop_update_before; /* aggregate whose -U rows nothing between it and here needs; NULL */
+    const char *updating_by; /* "GroupAggregate(...)" */
+    struct aggregate_spec
+        *drop_update_before; /* aggregate whose -U rows nothing between it and here needs; NULL */
     const char *ident;
     const struct plan_node *logical, *physical;
 };
@@ -75,7 +78,8 @@ struct plan {
     const struct plan_context *ctx;
     struct arena *arena;
     struct err *err;
-    const char *source; /* text that positions refer to, of the statement or of the view being expanded */
+    const char
+        *source; /* text that positions refer to, of the statement or of the view being expanded */
     const char *time_zone;
     uint32_t parallelism, op_count, depth;
     bool batch, any_unbounded;
@@ -91,16 +95,21 @@ struct plan {
 
 /* plan_build.c */
 MUST_USE enum rc plan_op_new(struct plan *p, const char *name, struct plan_op **out);
-void plan_connect(struct plan *p, struct plan_op *to, struct plan_op *from, enum partitioning partitioning,
-                  uint32_t key_count, const uint32_t *keys, const struct schema *schema);
-MUST_USE enum rc plan_finish(struct plan *p, const char *job_name, const char *sql, struct graph **out);
-const struct plan_node *plan_node_new(struct plan *p, const struct plan_node *input, const char *changelog, const char *fmt, ...)
+void plan_connect(struct plan *p, struct plan_op *to, struct plan_op *from,
+                  enum partitioning partitioning, uint32_t key_count, const uint32_t *keys,
+                  const struct schema *schema);
+MUST_USE enum rc plan_finish(struct plan *p, const char *job_name, const char *sql,
+                             struct graph **out);
+const struct plan_node *plan_node_new(struct plan *p, const struct plan_node *input,
+                                      const char *changelog, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
-MUST_USE enum rc plan_bind(struct plan *p, const struct plan_stream *in, const struct ast_expr *ast, struct expr **out);
+MUST_USE enum rc plan_bind(struct plan *p, const struct plan_stream *in, const struct ast_expr *ast,
+                           struct expr **out);
 /* Canonical text of a bound expression over table columns; names of those columns. */
 const char *plan_origin(struct plan *p, const struct plan_stream *in, const struct expr *e);
 const char *plan_base(struct plan *p, const struct plan_stream *in, const struct ast_expr *e);
-int32_t plan_column_of(const struct plan_stream *in, const struct ast_expr *column); /* -1: unknown or ambiguous */
+int32_t plan_column_of(const struct plan_stream *in,
+                       const struct ast_expr *column); /* -1: unknown or ambiguous */
 const char *plan_join_base(struct plan *p, const char *a, const char *b);
 /* Makes the pending calc an operator. */
 MUST_USE enum rc plan_flush(struct plan *p, struct plan_stream *s);
@@ -112,12 +121,13 @@ const char *plan_names(struct plan *p, const struct schema *s); /* "a, b" */
 /* plan_from.c */
 MUST_USE enum rc plan_from(struct plan *p, const struct ast_from *from, struct plan_stream *out);
 MUST_USE enum rc plan_values(struct plan *p, const struct ast_query *q, struct plan_stream *out);
-MUST_USE enum rc plan_window_assign(struct plan *p, struct plan_stream *s); /* TUMBLE without GROUP BY */
+MUST_USE enum rc plan_window_assign(struct plan *p,
+                                    struct plan_stream *s); /* TUMBLE without GROUP BY */
 /* plan_query.c */
 MUST_USE enum rc plan_query(struct plan *p, const struct ast_query *q, struct plan_stream *out);
 /* Projection of `in` to items (stars expanded); where NULL: all rows. */
-MUST_USE enum rc plan_project(struct plan *p, struct plan_stream *in, uint32_t count, const struct ast_select_item *items,
-                              const struct ast_expr *where);
+MUST_USE enum rc plan_project(struct plan *p, struct plan_stream *in, uint32_t count,
+                              const struct ast_select_item *items, const struct ast_expr *where);
 /* plan_group.c */
 bool plan_is_grouped(const struct ast_query *q);
 MUST_USE enum rc plan_group(struct plan *p, const struct ast_query *q, uint32_t item_count,

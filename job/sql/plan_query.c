@@ -1,33 +1,41 @@
-/* plan_query.c - SELECT and UNION ALL: projection, filter, DISTINCT; grouping is in plan_group.c. */
+/* plan_query.c - SELECT and UNION ALL: projection, filter, DISTINCT; grouping is in plan_group.c.
+ */
 #include "job/sql/plan_priv.h"
 
 #include <stdio.h>
 
-static struct operator *make_calc(const void *spec) { return calc_new(spec); }
+static struct operator* make_calc(const void *spec)
+{
+    return calc_new(spec);
+}
 
-/* ---- select list -------------------------------------------------------------------------------- */
+/* ---- select list ----------------------------------------------------------------------------- */
 
-static enum rc expand_star(struct plan *p, const struct plan_stream *in, const struct ast_expr *star,
-                           struct ast_select_item *items, uint32_t *count)
+static enum rc expand_star(struct plan *p, const struct plan_stream *in,
+                           const struct ast_expr *star, struct ast_select_item *items,
+                           uint32_t *count)
 {
     uint32_t before = *count;
 
     for (uint32_t i = 0; i < in->schema->field_count; i++) {
         const struct plan_field *f = &in->fields[i];
 
-        if (star->qualifier != NULL && (f->qualifier == NULL || strcmp(f->qualifier, star->qualifier) != 0))
+        if (star->qualifier != NULL &&
+            (f->qualifier == NULL || strcmp(f->qualifier, star->qualifier) != 0))
             continue;
-        items[(*count)++].expr = ast_column_new(p->arena, f->qualifier, in->schema->fields[i].name, star->pos);
+        items[(*count)++].expr =
+            ast_column_new(p->arena, f->qualifier, in->schema->fields[i].name, star->pos);
     }
     if (*count == before)
-        return sql_error_at(p->err, RC_INVALID, p->source, star->pos, "there is no table or alias %s here",
+        return sql_error_at(p->err, RC_INVALID, p->source, star->pos,
+                            "there is no table or alias %s here",
                             star->qualifier == NULL ? "" : star->qualifier);
     return RC_OK;
 }
 
 /* Items with every star replaced by the columns it stands for. */
-static enum rc expand_items(struct plan *p, const struct plan_stream *in, const struct ast_query *q, uint32_t *out_count,
-                            struct ast_select_item **out)
+static enum rc expand_items(struct plan *p, const struct plan_stream *in, const struct ast_query *q,
+                            uint32_t *out_count, struct ast_select_item **out)
 {
     uint32_t cap = 0, count = 0;
     struct ast_select_item *items;
@@ -35,7 +43,8 @@ static enum rc expand_items(struct plan *p, const struct plan_stream *in, const 
     for (uint32_t i = 0; i < q->item_count; i++)
         cap += q->items[i].expr->kind == EXPR_STAR ? in->schema->field_count : 1;
     if (cap > CATALOG_COLUMNS_MAX)
-        return sql_error_at(p->err, RC_LIMIT, p->source, q->pos, "the select list has %u columns, the limit is %d", cap,
+        return sql_error_at(p->err, RC_LIMIT, p->source, q->pos,
+                            "the select list has %u columns, the limit is %d", cap,
                             CATALOG_COLUMNS_MAX);
     items = ARENA_ARRAY(p->arena, cap + 1, struct ast_select_item);
     for (uint32_t i = 0; i < q->item_count; i++) {
@@ -49,12 +58,13 @@ static enum rc expand_items(struct plan *p, const struct plan_stream *in, const 
     return RC_OK;
 }
 
-static enum rc bind_condition(struct plan *p, const struct plan_stream *in, const struct ast_expr *ast, const char *clause,
-                              struct expr **out)
+static enum rc bind_condition(struct plan *p, const struct plan_stream *in,
+                              const struct ast_expr *ast, const char *clause, struct expr **out)
 {
     RETURN_IF_ERR(plan_bind(p, in, ast, out));
     if (expr_type(*out).kind != TYPE_BOOLEAN && expr_type(*out).kind != TYPE_NULL)
-        return sql_error_at(p->err, RC_INVALID, p->source, ast->pos, "%s needs a BOOLEAN, this is %s", clause,
+        return sql_error_at(p->err, RC_INVALID, p->source, ast->pos,
+                            "%s needs a BOOLEAN, this is %s", clause,
                             type_str(p->arena, expr_type(*out), false));
     return RC_OK;
 }
@@ -69,7 +79,8 @@ static const char *item_name(struct plan *p, const struct ast_select_item *item,
 }
 
 /* Logical nodes of the projection, and its canonical text for the operator's id. */
-static void describe_project(struct plan *p, const struct plan_stream *in, const struct plan_calc *calc, struct plan_stream *s)
+static void describe_project(struct plan *p, const struct plan_stream *in,
+                             const struct plan_calc *calc, struct plan_stream *s)
 {
     struct buf logical = {0}, detail = {0}, where = {0};
 
@@ -84,7 +95,8 @@ static void describe_project(struct plan *p, const struct plan_stream *in, const
     }
     if (calc->where != NULL) {
         expr_print(calc->where, calc->input, &where);
-        s->logical = plan_node_new(p, s->logical, NULL, "LogicalFilter(condition=[%s])", buf_cstr(&where));
+        s->logical =
+            plan_node_new(p, s->logical, NULL, "LogicalFilter(condition=[%s])", buf_cstr(&where));
         buf_printf(&detail, "WHERE %s", plan_origin(p, in, calc->where));
     }
     s->logical = plan_node_new(p, s->logical, NULL, "LogicalProject(%s)", buf_cstr(&logical));
@@ -94,8 +106,8 @@ static void describe_project(struct plan *p, const struct plan_stream *in, const
     buf_release(&where);
 }
 
-enum rc plan_project(struct plan *p, struct plan_stream *s, uint32_t count, const struct ast_select_item *items,
-                     const struct ast_expr *where)
+enum rc plan_project(struct plan *p, struct plan_stream *s, uint32_t count,
+                     const struct ast_select_item *items, const struct ast_expr *where)
 {
     struct plan_calc *calc = ARENA_NEW(p->arena, struct plan_calc);
     struct schema *schema = plan_schema_new(p, count);
@@ -111,8 +123,10 @@ enum rc plan_project(struct plan *p, struct plan_stream *s, uint32_t count, cons
         RETURN_IF_ERR(plan_bind(p, &in, items[i].expr, &bound));
         calc->exprs[i] = bound;
         schema->fields[i] = (struct schema_field){item_name(p, &items[i], i), expr_type(bound)};
-        fields[i] = (struct plan_field){NULL, plan_origin(p, &in, bound), plan_base(p, &in, items[i].expr)};
-        if (s->schema->rowtime >= 0 && expr_column(bound) == s->schema->rowtime && schema->rowtime < 0)
+        fields[i] =
+            (struct plan_field){NULL, plan_origin(p, &in, bound), plan_base(p, &in, items[i].expr)};
+        if (s->schema->rowtime >= 0 && expr_column(bound) == s->schema->rowtime &&
+            schema->rowtime < 0)
             schema->rowtime = (int32_t)i;
     }
     schema->field_count = count;
@@ -128,7 +142,8 @@ enum rc plan_project(struct plan *p, struct plan_stream *s, uint32_t count, cons
     return RC_OK;
 }
 
-/* ---- SELECT -------------------------------------------------------------------------------------- */
+/* ---- SELECT
+ * -------------------------------------------------------------------------------------- */
 
 static bool find_aggregate(void *ctx, const struct ast_expr *e)
 {
@@ -146,7 +161,8 @@ static enum rc refuse_aggregate(struct plan *p, const struct ast_expr *e, const 
     ast_expr_walk(e, find_aggregate, &found);
     if (found == NULL)
         return RC_OK;
-    return sql_error_at(p->err, RC_INVALID, p->source, found->pos, "%s cannot be used in %s", found->name, clause);
+    return sql_error_at(p->err, RC_INVALID, p->source, found->pos, "%s cannot be used in %s",
+                        found->name, clause);
 }
 
 /* SELECT 1 + 1: a row of constants. */
@@ -155,12 +171,14 @@ static enum rc select_constants(struct plan *p, const struct ast_query *q, struc
     struct ast_query row = {.pos = q->pos, .values_rows = 1, .values_columns = q->item_count};
 
     if (q->where != NULL || plan_is_grouped(q) || q->has_group_by || q->having != NULL)
-        return sql_error_at(p->err, RC_UNSUPPORTED, p->source, q->pos,
-                            "not supported by varve: SELECT without FROM, other than plain expressions");
+        return sql_error_at(
+            p->err, RC_UNSUPPORTED, p->source, q->pos,
+            "not supported by varve: SELECT without FROM, other than plain expressions");
     row.values = ARENA_ARRAY(p->arena, q->item_count, struct ast_expr *);
     for (uint32_t i = 0; i < q->item_count; i++) {
         if (q->items[i].expr->kind == EXPR_STAR)
-            return sql_error_at(p->err, RC_INVALID, p->source, q->items[i].expr->pos, "* needs a FROM");
+            return sql_error_at(p->err, RC_INVALID, p->source, q->items[i].expr->pos,
+                                "* needs a FROM");
         row.values[i] = q->items[i].expr;
     }
     RETURN_IF_ERR(plan_values(p, &row, s));
@@ -195,7 +213,8 @@ static enum rc plan_select_core(struct plan *p, const struct ast_query *q, struc
     return q->distinct ? plan_distinct(p, s) : RC_OK;
 }
 
-/* ---- UNION ALL ----------------------------------------------------------------------------------- */
+/* ---- UNION ALL
+ * ----------------------------------------------------------------------------------- */
 
 #define UNION_BRANCHES_MAX 500
 
@@ -207,9 +226,11 @@ static bool common_type(struct plan *p, struct type a, struct type b, struct typ
     struct plan_field fields[3] = {{0}};
     struct plan_stream in = {.schema = &schema, .fields = fields};
     struct sql_pos nowhere = {1, 1, 0};
-    struct ast_expr *args[] = {ast_column_new(p->arena, NULL, "c", nowhere), ast_column_new(p->arena, NULL, "a", nowhere),
+    struct ast_expr *args[] = {ast_column_new(p->arena, NULL, "c", nowhere),
+                               ast_column_new(p->arena, NULL, "a", nowhere),
                                ast_column_new(p->arena, NULL, "b", nowhere)};
-    struct ast_expr both = {.kind = EXPR_CASE, .pos = nowhere, .arg_count = 3, .args = args, .case_else = true};
+    struct ast_expr both = {
+        .kind = EXPR_CASE, .pos = nowhere, .arg_count = 3, .args = args, .case_else = true};
     struct expr *bound;
 
     if (plan_bind(p, &in, &both, &bound) != RC_OK) {
@@ -221,20 +242,21 @@ static bool common_type(struct plan *p, struct type a, struct type b, struct typ
 }
 
 /* Types of the union into *to. */
-static enum rc union_types(struct plan *p, const struct ast_query *branch, uint32_t index, const struct plan_stream *s,
-                           struct schema *to)
+static enum rc union_types(struct plan *p, const struct ast_query *branch, uint32_t index,
+                           const struct plan_stream *s, struct schema *to)
 {
     if (to->field_count != s->schema->field_count)
         return sql_error_at(p->err, RC_INVALID, p->source, branch->pos,
-                            "UNION ALL: branch %u has %u columns, the first has %u", index + 1, s->schema->field_count,
-                            to->field_count);
+                            "UNION ALL: branch %u has %u columns, the first has %u", index + 1,
+                            s->schema->field_count, to->field_count);
     for (uint32_t i = 0; i < to->field_count; i++) {
         struct type mine = s->schema->fields[i].type, *all = &to->fields[i].type;
 
         if (!common_type(p, *all, mine, all))
             return sql_error_at(p->err, RC_INVALID, p->source, branch->pos,
-                                "UNION ALL: column %u of branch %u is %s, before it is %s", i + 1, index + 1,
-                                type_str(p->arena, mine, false), type_str(p->arena, *all, false));
+                                "UNION ALL: column %u of branch %u is %s, before it is %s", i + 1,
+                                index + 1, type_str(p->arena, mine, false),
+                                type_str(p->arena, *all, false));
     }
     if (to->rowtime != s->schema->rowtime)
         to->rowtime = -1;
@@ -270,8 +292,9 @@ static enum rc cast_branch(struct plan *p, struct plan_stream *s, const struct s
 }
 
 /* One operator that all branches lead to. */
-static enum rc join_branches(struct plan *p, const struct ast_query *q, struct plan_stream *branches, uint32_t count,
-                             struct schema *schema, struct plan_stream *out)
+static enum rc join_branches(struct plan *p, const struct ast_query *q,
+                             struct plan_stream *branches, uint32_t count, struct schema *schema,
+                             struct plan_stream *out)
 {
     struct calc_spec *spec = ARENA_NEW(p->arena, struct calc_spec);
     struct plan_node *logical, *physical;
@@ -281,7 +304,10 @@ static enum rc join_branches(struct plan *p, const struct ast_query *q, struct p
     *out = branches[0];
     out->schema = schema;
     out->fields = ARENA_ARRAY(p->arena, schema->field_count + 1, struct plan_field);
-    *spec = (struct calc_spec){.input = schema, .output = schema, .expr_count = schema->field_count, .time_zone = p->time_zone};
+    *spec = (struct calc_spec){.input = schema,
+                               .output = schema,
+                               .expr_count = schema->field_count,
+                               .time_zone = p->time_zone};
     spec->exprs = ARENA_ARRAY(p->arena, schema->field_count + 1, const struct expr *);
     for (uint32_t i = 0; i < schema->field_count; i++) {
         spec->exprs[i] = expr_new_column(p->arena, i, schema->fields[i].type);
@@ -289,15 +315,17 @@ static enum rc join_branches(struct plan *p, const struct ast_query *q, struct p
     }
     RETURN_IF_ERR(plan_op_new(p, "Union", &op));
     out->drop_update_before = NULL;
-    logical = (struct plan_node *)(uintptr_t)plan_node_new(p, NULL, NULL, "LogicalUnion(all=[true])");
+    logical =
+        (struct plan_node *)(uintptr_t)plan_node_new(p, NULL, NULL, "LogicalUnion(all=[true])");
     logical->inputs = ARENA_ARRAY(p->arena, count, struct plan_node *);
     for (uint32_t i = 0; i < count; i++) {
         out->updating |= branches[i].updating;
         out->updating_by = out->updating_by == NULL ? branches[i].updating_by : out->updating_by;
         out->bounded &= branches[i].bounded;
     }
-    physical = (struct plan_node *)(uintptr_t)plan_node_new(p, NULL, out->updating ? "I,UB,UA,D" : "I",
-                                                            "Union(all=[true], union=[%s])", plan_names(p, schema));
+    physical = (struct plan_node *)(uintptr_t)plan_node_new(
+        p, NULL, out->updating ? "I,UB,UA,D" : "I", "Union(all=[true], union=[%s])",
+        plan_names(p, schema));
     physical->inputs = ARENA_ARRAY(p->arena, count, struct plan_node *);
     logical->input_count = physical->input_count = count;
     for (uint32_t i = 0; i < count; i++) {
@@ -307,9 +335,11 @@ static enum rc join_branches(struct plan *p, const struct ast_query *q, struct p
         if (b->updating && !equal) {
             buf_release(&ident);
             return sql_error_at(p->err, RC_UNSUPPORTED, p->source, q->pos,
-                                "not supported by varve: UNION ALL of an updating query with another parallelism than its own");
+                                "not supported by varve: UNION ALL of an updating query with "
+                                "another parallelism than its own");
         }
-        plan_connect(p, op, b->op, equal ? PARTITION_FORWARD : PARTITION_REBALANCE, 0, NULL, schema);
+        plan_connect(p, op, b->op, equal ? PARTITION_FORWARD : PARTITION_REBALANCE, 0, NULL,
+                     schema);
         buf_printf(&ident, "%s%s", i == 0 ? "" : "+", b->ident);
         for (uint32_t f = 0; f < schema->field_count; f++)
             out->fields[f].base = plan_join_base(p, out->fields[f].base, b->fields[f].base);
@@ -338,7 +368,8 @@ static enum rc plan_union(struct plan *p, const struct ast_query *q, struct plan
     for (branch = q; branch != NULL; branch = branch->union_all)
         count++;
     if (count > UNION_BRANCHES_MAX)
-        return sql_error_at(p->err, RC_LIMIT, p->source, q->pos, "UNION ALL has %u branches, the limit is %d", count,
+        return sql_error_at(p->err, RC_LIMIT, p->source, q->pos,
+                            "UNION ALL has %u branches, the limit is %d", count,
                             UNION_BRANCHES_MAX);
     branches = ARENA_ARRAY(p->arena, count, struct plan_stream);
     for (branch = q; branch != NULL; branch = branch->union_all, i++) {
@@ -357,8 +388,8 @@ enum rc plan_query(struct plan *p, const struct ast_query *q, struct plan_stream
     enum rc rc;
 
     if (++p->depth > SQL_QUERY_HEIGHT_MAX)
-        return sql_error_at(p->err, RC_LIMIT, p->source, q->pos, "queries and views are nested more than %d deep",
-                            SQL_QUERY_HEIGHT_MAX);
+        return sql_error_at(p->err, RC_LIMIT, p->source, q->pos,
+                            "queries and views are nested more than %d deep", SQL_QUERY_HEIGHT_MAX);
     rc = q->union_all != NULL ? plan_union(p, q, out) : plan_select_core(p, q, out);
     p->depth--;
     return rc;

@@ -22,7 +22,7 @@ struct preview {
 
     struct zone *zone;
     /* All rows first: cells row by row. */
-    struct buf cells;    /* each: length as 4 bytes, then the text */
+    struct buf cells; /* each: length as 4 bytes, then the text */
     uint32_t kept;
     uint64_t seen;
     struct buf line;
@@ -68,9 +68,13 @@ static enum rc send(struct preview *p, struct err *err)
     return rc;
 }
 
-/* ---- widths ----------------------------------------------------------------------------------------- */
+/* ---- widths
+ * ----------------------------------------------------------------------------------------- */
 
-static size_t timestamp_width(uint8_t precision) { return precision == 0 ? 19 : 20u + precision; }
+static size_t timestamp_width(uint8_t precision)
+{
+    return precision == 0 ? 19 : 20u + precision;
+}
 
 static size_t width_of_type(struct type t)
 {
@@ -123,7 +127,8 @@ static void set_columns(struct preview *p, const struct schema *schema)
     }
 }
 
-/* ---- cells -------------------------------------------------------------------------------------------- */
+/* ---- cells
+ * -------------------------------------------------------------------------------------------- */
 
 static void print_local(struct preview *p, const struct column *c, uint32_t row, struct buf *out)
 {
@@ -136,7 +141,8 @@ static void print_local(struct preview *p, const struct column *c, uint32_t row,
         return;
     }
     timestamp_print(value, c->type.precision, out);
-    if (p->result.kind == RESULT_ROWS) { /* SHOW JOBS: as a Java LocalDateTime, 2026-11-29T15:58:04.756 */
+    if (p->result.kind ==
+        RESULT_ROWS) { /* SHOW JOBS: as a Java LocalDateTime, 2026-11-29T15:58:04.756 */
         while (out->len > from && out->data[out->len - 1] == '0')
             out->len--;
         if (out->len > from + 10)
@@ -221,9 +227,11 @@ static void append_head(struct preview *p)
     append_border(p);
 }
 
-/* ---- handler ------------------------------------------------------------------------------------------- */
+/* ---- handler
+ * ------------------------------------------------------------------------------------------- */
 
-static enum rc begin(void *ctx, const struct schema *schema, const struct statement_result *result, struct err *err)
+static enum rc begin(void *ctx, const struct schema *schema, const struct statement_result *result,
+                     struct err *err)
 {
     struct preview *p = ctx;
 
@@ -301,7 +309,8 @@ struct result_handler preview_handler(struct preview *p)
 /* EXPLAIN, SHOW CREATE and other answers of one text: as it is, without a frame. */
 static bool is_plain_text(const struct preview *p)
 {
-    return p->result.kind == RESULT_ROWS && p->column_count == 1 && strcmp(p->names[0], "result") == 0;
+    return p->result.kind == RESULT_ROWS && p->column_count == 1 &&
+           strcmp(p->names[0], "result") == 0;
 }
 
 static void append_kept(struct preview *p)
@@ -362,7 +371,8 @@ enum rc preview_end(struct preview *p, const struct statement_result *result, st
         break;
     case RESULT_JOB:
         buf_printf(&p->line,
-                   "[INFO] SQL update statement has been successfully submitted to the cluster:\nJob ID: %s\n",
+                   "[INFO] SQL update statement has been successfully submitted to the "
+                   "cluster:\nJob ID: %s\n",
                    result->job_id);
         break;
     case RESULT_HELP:

@@ -4,8 +4,8 @@
 #include "job/sql/plan.h"
 #include "job/sql/sql_error.h"
 
-struct session *session_new(const struct env *env, struct dispatcher *dispatcher, const struct config *config,
-                            const struct session_options *options)
+struct session *session_new(const struct env *env, struct dispatcher *dispatcher,
+                            const struct config *config, const struct session_options *options)
 {
     struct session *s = mem_calloc(1, sizeof *s);
 
@@ -29,7 +29,10 @@ void session_free(struct session *s)
     mem_free(s);
 }
 
-const struct config *session_config(const struct session *s) { return s->config; }
+const struct config *session_config(const struct session *s)
+{
+    return s->config;
+}
 
 void session_interrupt(struct session *s)
 {
@@ -52,14 +55,16 @@ static void complete_entry(void *ctx, const struct catalog_entry *e)
         c->fn(c->ctx, e->name);
 }
 
-void session_complete(struct session *s, const char *prefix, void (*fn)(void *ctx, const char *name), void *ctx)
+void session_complete(struct session *s, const char *prefix,
+                      void (*fn)(void *ctx, const char *name), void *ctx)
 {
     struct completion c = {prefix, fn, ctx};
 
     catalog_list(s->catalog, complete_entry, &c);
 }
 
-/* ---- jobs ---------------------------------------------------------------------------------------- */
+/* ---- jobs
+ * ---------------------------------------------------------------------------------------- */
 
 static void set_waiting(struct session *s, struct job *job)
 {
@@ -69,7 +74,8 @@ static void set_waiting(struct session *s, struct job *job)
 }
 
 /* Until the job has ended; its failure is the statement's. */
-static enum rc wait_for_job(struct session *s, struct job *job, const struct result_handler *h, struct err *err)
+static enum rc wait_for_job(struct session *s, struct job *job, const struct result_handler *h,
+                            struct err *err)
 {
     struct err failure = {0};
 
@@ -88,9 +94,11 @@ static enum rc wait_for_job(struct session *s, struct job *job, const struct res
         return err_set(err, RC_CANCELLED, "job %s was suspended", job_id(job));
     case JOB_FAILED:
         job_failure(job, &failure);
-        return err_set(err, failure.rc == RC_OK ? RC_STATE : failure.rc, "job %s failed: %s", job_id(job), failure.msg);
+        return err_set(err, failure.rc == RC_OK ? RC_STATE : failure.rc, "job %s failed: %s",
+                       job_id(job), failure.msg);
     default:
-        return err_set(err, RC_CANCELLED, "job %s is no longer waited for; it is %s", job_id(job), job_state_str(job_state(job)));
+        return err_set(err, RC_CANCELLED, "job %s is no longer waited for; it is %s", job_id(job),
+                       job_state_str(job_state(job)));
     }
 }
 
@@ -101,12 +109,15 @@ static struct plan_context plan_context_of(const struct session *s)
 
 static enum rc may_submit(const struct session *s, const struct graph *graph, struct err *err)
 {
-    return s->options.may_submit == NULL ? RC_OK : s->options.may_submit(s->options.may_submit_ctx, graph, err);
+    return s->options.may_submit == NULL
+               ? RC_OK
+               : s->options.may_submit(s->options.may_submit_ctx, graph, err);
 }
 
 static struct job_restore restore_of(const struct session *s)
 {
-    const char *path = config_has(s->config, OPT_RESTORE_PATH) ? config_string(s->config, OPT_RESTORE_PATH) : NULL;
+    const char *path =
+        config_has(s->config, OPT_RESTORE_PATH) ? config_string(s->config, OPT_RESTORE_PATH) : NULL;
 
     return (struct job_restore){
         .path = path != NULL && path[0] != '\0' ? path : NULL,
@@ -117,8 +128,8 @@ static struct job_restore restore_of(const struct session *s)
 }
 
 /* --dry-run: the report of the checks, a line a row. */
-static enum rc dry_run(struct session *s, struct graph *graph, const struct result_handler *h, struct statement_result *result,
-                       struct err *err)
+static enum rc dry_run(struct session *s, struct graph *graph, const struct result_handler *h,
+                       struct statement_result *result, struct err *err)
 {
     struct job_restore restore = restore_of(s);
     struct buf report = {0};
@@ -133,8 +144,9 @@ out:
     return rc;
 }
 
-static enum rc execute_insert(struct session *s, const struct ast_statement *st, const struct result_handler *h,
-                              struct statement_result *result, struct err *err)
+static enum rc execute_insert(struct session *s, const struct ast_statement *st,
+                              const struct result_handler *h, struct statement_result *result,
+                              struct err *err)
 {
     struct plan_context ctx = plan_context_of(s);
     struct job_restore restore = restore_of(s);
@@ -164,7 +176,8 @@ static enum rc execute_insert(struct session *s, const struct ast_statement *st,
     return rc;
 }
 
-/* ---- SELECT --------------------------------------------------------------------------------------- */
+/* ---- SELECT
+ * --------------------------------------------------------------------------------------- */
 
 struct collector {
     const struct result_handler *handler;
@@ -178,7 +191,8 @@ static enum rc collect(void *ctx, const struct batch *batch, struct err *err)
     return c->handler->rows == NULL ? RC_OK : c->handler->rows(c->handler->ctx, batch, err);
 }
 
-/* A query's job leaves nothing behind: no checkpoints, and no restart, which would show rows twice; and it starts from nothing. */
+/* A query's job leaves nothing behind: no checkpoints, and no restart, which would show rows twice;
+ * and it starts from nothing. */
 static enum rc query_config(const struct session *s, struct config **out, struct err *err)
 {
     struct config *c = config_copy(s->config);
@@ -199,8 +213,9 @@ out:
     return RC_OK;
 }
 
-static enum rc run_query(struct session *s, struct graph *graph, const struct schema *schema, const struct result_handler *h,
-                         const struct collector *c, struct statement_result *result, struct err *err)
+static enum rc run_query(struct session *s, struct graph *graph, const struct schema *schema,
+                         const struct result_handler *h, const struct collector *c,
+                         struct statement_result *result, struct err *err)
 {
     struct job_restore fresh = {0};
     struct config *config = NULL;
@@ -228,8 +243,9 @@ out:
     return rc;
 }
 
-static enum rc execute_select(struct session *s, const struct ast_statement *st, const struct result_handler *h,
-                              struct statement_result *result, struct err *err)
+static enum rc execute_select(struct session *s, const struct ast_statement *st,
+                              const struct result_handler *h, struct statement_result *result,
+                              struct err *err)
 {
     struct plan_context ctx = plan_context_of(s);
     struct collector *c = mem_calloc(1, sizeof *c);
@@ -252,14 +268,16 @@ out:
     return rc;
 }
 
-/* ---- the rest -------------------------------------------------------------------------------------- */
+/* ---- the rest
+ * -------------------------------------------------------------------------------------- */
 
 static enum rc execute_view(struct session *s, const struct ast_statement *st, struct err *err)
 {
     struct plan_context ctx = plan_context_of(s);
     struct arena *arena = arena_new(4096);
     const struct schema *schema;
-    enum rc rc = plan_view(&ctx, st->query, st->view_column_count, st->view_columns, st->source, arena, &schema, err);
+    enum rc rc = plan_view(&ctx, st->query, st->view_column_count, st->view_columns, st->source,
+                           arena, &schema, err);
 
     if (rc == RC_OK)
         rc = catalog_create_view(s->catalog, st, err);
@@ -267,8 +285,9 @@ static enum rc execute_view(struct session *s, const struct ast_statement *st, s
     return rc;
 }
 
-static enum rc execute_explain(struct session *s, const struct ast_statement *st, const struct result_handler *h,
-                               struct statement_result *result, struct err *err)
+static enum rc execute_explain(struct session *s, const struct ast_statement *st,
+                               const struct result_handler *h, struct statement_result *result,
+                               struct err *err)
 {
     struct plan_context ctx = plan_context_of(s);
     struct buf text = {0};
@@ -280,8 +299,9 @@ static enum rc execute_explain(struct session *s, const struct ast_statement *st
     return rc;
 }
 
-static enum rc execute_set(struct session *s, const struct ast_statement *st, const struct result_handler *h,
-                           struct statement_result *result, struct err *err)
+static enum rc execute_set(struct session *s, const struct ast_statement *st,
+                           const struct result_handler *h, struct statement_result *result,
+                           struct err *err)
 {
     if (st->key == NULL)
         return session_show_settings(s, h, result, err);
@@ -296,8 +316,9 @@ static enum rc execute_reset(struct session *s, const struct ast_statement *st, 
     return RC_OK;
 }
 
-static enum rc execute(struct session *s, const struct ast_statement *st, const struct result_handler *h,
-                       struct statement_result *result, struct err *err)
+static enum rc execute(struct session *s, const struct ast_statement *st,
+                       const struct result_handler *h, struct statement_result *result,
+                       struct err *err)
 {
     switch (st->kind) {
     case STMT_SET:
@@ -343,24 +364,29 @@ static enum rc execute(struct session *s, const struct ast_statement *st, const 
     return err_set(err, RC_UNSUPPORTED, "this statement is not supported");
 }
 
-enum rc session_execute(struct session *s, const struct ast_statement *statement, const struct result_handler *handler,
-                        struct statement_result *result, struct err *err)
+enum rc session_execute(struct session *s, const struct ast_statement *statement,
+                        const struct result_handler *handler, struct statement_result *result,
+                        struct err *err)
 {
     static const struct result_handler nothing = {0};
 
-    *result = (struct statement_result){.kind = RESULT_OK, .time_zone = config_string(s->config, OPT_LOCAL_TIME_ZONE)};
+    *result = (struct statement_result){.kind = RESULT_OK,
+                                        .time_zone = config_string(s->config, OPT_LOCAL_TIME_ZONE)};
     return execute(s, statement, handler == NULL ? &nothing : handler, result, err);
 }
 
 const char *session_help(void)
 {
     return "SET ['key' = 'value'];  RESET ['key'];\n"
-           "CREATE [TEMPORARY] TABLE [IF NOT EXISTS] t (column TYPE, ..., c AS expr, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND,\n"
-           "    PRIMARY KEY (c) NOT ENFORCED) [PARTITIONED BY (c)] WITH ('connector' = 'datagen|filesystem|print|blackhole', ...)\n"
+           "CREATE [TEMPORARY] TABLE [IF NOT EXISTS] t (column TYPE, ..., c AS expr, WATERMARK FOR "
+           "ts AS ts - INTERVAL '5' SECOND,\n"
+           "    PRIMARY KEY (c) NOT ENFORCED) [PARTITIONED BY (c)] WITH ('connector' = "
+           "'datagen|filesystem|print|blackhole', ...)\n"
            "    [LIKE other];\n"
            "CREATE [TEMPORARY] VIEW v [(columns)] AS SELECT ...;  DROP TABLE|VIEW [IF EXISTS] t;\n"
            "SHOW TABLES;  SHOW VIEWS;  SHOW CREATE TABLE t;  SHOW CREATE VIEW v;  DESCRIBE t;\n"
-           "SELECT [DISTINCT] ... FROM t|(query)|TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECOND))\n"
+           "SELECT [DISTINCT] ... FROM t|(query)|TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL "
+           "'10' SECOND))\n"
            "    [WHERE ...] [GROUP BY ...] [HAVING ...] [UNION ALL SELECT ...];\n"
            "INSERT INTO t [(columns)] SELECT ...|VALUES (...), ...;\n"
            "EXECUTE STATEMENT SET BEGIN INSERT ...; INSERT ...; END;\n"

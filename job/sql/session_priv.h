@@ -17,22 +17,27 @@ struct session {
 };
 
 /* One row with one STRING column; one row a line of text. */
-MUST_USE enum rc session_one_row(const struct result_handler *h, struct statement_result *result, const char *column,
-                                 const char *text, struct err *err);
-MUST_USE enum rc session_text_rows(const struct result_handler *h, struct statement_result *result, const char *column,
-                                   const char *lines, struct err *err);
-MUST_USE enum rc session_show_settings(struct session *s, const struct result_handler *h, struct statement_result *result,
-                                       struct err *err);
-MUST_USE enum rc session_show_names(struct session *s, bool views_only, const struct result_handler *h,
-                                    struct statement_result *result, struct err *err);
+MUST_USE enum rc session_one_row(const struct result_handler *h, struct statement_result *result,
+                                 const char *column, const char *text, struct err *err);
+MUST_USE enum rc session_text_rows(const struct result_handler *h, struct statement_result *result,
+                                   const char *column, const char *lines, struct err *err);
+MUST_USE enum rc session_show_settings(struct session *s, const struct result_handler *h,
+                                       struct statement_result *result, struct err *err);
+MUST_USE enum rc session_show_names(struct session *s, bool views_only,
+                                    const struct result_handler *h, struct statement_result *result,
+                                    struct err *err);
 /* job_id NULL: all. */
-MUST_USE enum rc session_show_jobs(struct session *s, const char *job_id, const struct result_handler *h,
-                                   struct statement_result *result, struct err *err);
-MUST_USE enum rc session_show_create(struct session *s, const struct ast_statement *st, const struct result_handler *h,
+MUST_USE enum rc session_show_jobs(struct session *s, const char *job_id,
+                                   const struct result_handler *h, struct statement_result *result,
+                                   struct err *err);
+MUST_USE enum rc session_show_create(struct session *s, const struct ast_statement *st,
+                                     const struct result_handler *h,
                                      struct statement_result *result, struct err *err);
-MUST_USE enum rc session_describe(struct session *s, const struct ast_statement *st, const struct result_handler *h,
-                                  struct statement_result *result, struct err *err);
-MUST_USE enum rc session_stop_job(struct session *s, const struct ast_statement *st, const struct result_handler *h,
-                                  struct statement_result *result, struct err *err);
+MUST_USE enum rc session_describe(struct session *s, const struct ast_statement *st,
+                                  const struct result_handler *h, struct statement_result *result,
+                                  struct err *err);
+MUST_USE enum rc session_stop_job(struct session *s, const struct ast_statement *st,
+                                  const struct result_handler *h, struct statement_result *result,
+                                  struct err *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* session_show.c - statements whose answer is a table: SET, SHOW, DESCRIBE, STOP JOB WITH SAVEPOINT. */
+/* session_show.c - statements whose answer is a table: SET, SHOW, DESCRIBE, STOP JOB WITH
+ * SAVEPOINT. */
 #include "job/sql/ast_util.h"
 #include "job/sql/plan.h"
 #include "job/sql/session_priv.h"
@@ -25,8 +26,9 @@ static struct type not_null_string(void)
     return t;
 }
 
-static void table_begin(struct table *t, const struct result_handler *h, struct statement_result *result, uint32_t count,
-                        const char *const *columns, struct err *err)
+static void table_begin(struct table *t, const struct result_handler *h,
+                        struct statement_result *result, uint32_t count, const char *const *columns,
+                        struct err *err)
 {
     *t = (struct table){.handler = h, .result = result, .err = err};
     t->schema = (struct schema){count, t->fields, -1};
@@ -75,8 +77,8 @@ static enum rc table_end(struct table *t)
     return t->rc;
 }
 
-enum rc session_one_row(const struct result_handler *h, struct statement_result *result, const char *column, const char *text,
-                        struct err *err)
+enum rc session_one_row(const struct result_handler *h, struct statement_result *result,
+                        const char *column, const char *text, struct err *err)
 {
     struct table t;
 
@@ -87,8 +89,8 @@ enum rc session_one_row(const struct result_handler *h, struct statement_result 
     return table_end(&t);
 }
 
-enum rc session_text_rows(const struct result_handler *h, struct statement_result *result, const char *column, const char *lines,
-                          struct err *err)
+enum rc session_text_rows(const struct result_handler *h, struct statement_result *result,
+                          const char *column, const char *lines, struct err *err)
 {
     struct table t;
 
@@ -104,9 +106,11 @@ enum rc session_text_rows(const struct result_handler *h, struct statement_resul
     return table_end(&t);
 }
 
-/* ---- SET, SHOW TABLES, SHOW CREATE ----------------------------------------------------------------- */
+/* ---- SET, SHOW TABLES, SHOW CREATE
+ * ----------------------------------------------------------------- */
 
-static void add_setting(void *ctx, const struct option *option, const char *value, enum config_layer source)
+static void add_setting(void *ctx, const struct option *option, const char *value,
+                        enum config_layer source)
 {
     struct table *t = ctx;
 
@@ -116,7 +120,8 @@ static void add_setting(void *ctx, const struct option *option, const char *valu
     table_row_end(t);
 }
 
-enum rc session_show_settings(struct session *s, const struct result_handler *h, struct statement_result *result, struct err *err)
+enum rc session_show_settings(struct session *s, const struct result_handler *h,
+                              struct statement_result *result, struct err *err)
 {
     static const char *const columns[] = {"key", "value"};
     struct table t;
@@ -141,8 +146,8 @@ static void add_name(void *ctx, const struct catalog_entry *e)
     table_row_end(&n->table);
 }
 
-enum rc session_show_names(struct session *s, bool views_only, const struct result_handler *h, struct statement_result *result,
-                           struct err *err)
+enum rc session_show_names(struct session *s, bool views_only, const struct result_handler *h,
+                           struct statement_result *result, struct err *err)
 {
     const char *column = views_only ? "view name" : "table name";
     struct names n = {.views_only = views_only};
@@ -153,8 +158,9 @@ enum rc session_show_names(struct session *s, bool views_only, const struct resu
     return table_end(&n.table);
 }
 
-enum rc session_show_create(struct session *s, const struct ast_statement *st, const struct result_handler *h,
-                            struct statement_result *result, struct err *err)
+enum rc session_show_create(struct session *s, const struct ast_statement *st,
+                            const struct result_handler *h, struct statement_result *result,
+                            struct err *err)
 {
     bool view = st->kind == STMT_SHOW_CREATE_VIEW;
     struct sql_pos nowhere = {0};
@@ -164,7 +170,8 @@ enum rc session_show_create(struct session *s, const struct ast_statement *st, c
 
     RETURN_IF_ERR(catalog_get(s->catalog, st->name, NULL, nowhere, &e, err));
     if (e->is_view != view) {
-        rc = err_set(err, RC_INVALID, "%s is a %s: use SHOW CREATE %s", st->name, view ? "table" : "view", view ? "TABLE" : "VIEW");
+        rc = err_set(err, RC_INVALID, "%s is a %s: use SHOW CREATE %s", st->name,
+                     view ? "table" : "view", view ? "TABLE" : "VIEW");
     } else {
         catalog_print(e, &text);
         rc = session_one_row(h, result, "result", buf_cstr(&text), err);
@@ -174,9 +181,11 @@ enum rc session_show_create(struct session *s, const struct ast_statement *st, c
     return rc;
 }
 
-/* ---- DESCRIBE -------------------------------------------------------------------------------------- */
+/* ---- DESCRIBE
+ * -------------------------------------------------------------------------------------- */
 
-static void describe_column(struct table *t, const struct catalog_entry *e, uint32_t index, bool comments, struct arena *a)
+static void describe_column(struct table *t, const struct catalog_entry *e, uint32_t index,
+                            bool comments, struct arena *a)
 {
     const struct catalog_column *c = &e->columns[index];
     bool key = false;
@@ -191,7 +200,9 @@ static void describe_column(struct table *t, const struct catalog_entry *e, uint
     if (e->watermark_column == (int32_t)index)
         ast_expr_print(e->watermark, &watermark);
     table_text(t, 0, c->name);
-    table_text(t, 1, arena_printf(a, "%s%s", type_str(a, c->type, false), e->watermark_column == (int32_t)index ? " *ROWTIME*" : ""));
+    table_text(t, 1,
+               arena_printf(a, "%s%s", type_str(a, c->type, false),
+                            e->watermark_column == (int32_t)index ? " *ROWTIME*" : ""));
     batch_append_bool(t->builder, 2, c->type.nullable);
     if (key) {
         struct buf text = {0};
@@ -224,10 +235,12 @@ static void describe_view_column(struct table *t, const struct schema_field *f, 
     table_row_end(t);
 }
 
-enum rc session_describe(struct session *s, const struct ast_statement *st, const struct result_handler *h,
-                         struct statement_result *result, struct err *err)
+enum rc session_describe(struct session *s, const struct ast_statement *st,
+                         const struct result_handler *h, struct statement_result *result,
+                         struct err *err)
 {
-    static const char *const columns[] = {"name", "type", "null", "key", "extras", "watermark", "comment"};
+    static const char *const columns[] = {"name",   "type",      "null",   "key",
+                                          "extras", "watermark", "comment"};
     struct plan_context ctx = {s->catalog, s->config, s->env};
     struct arena *arena = arena_new(0);
     struct sql_pos nowhere = {0};
@@ -239,7 +252,8 @@ enum rc session_describe(struct session *s, const struct ast_statement *st, cons
 
     GOTO_IF_ERR(catalog_get(s->catalog, st->name, NULL, nowhere, &e, err));
     if (e->is_view)
-        GOTO_IF_ERR(plan_view(&ctx, e->query, e->view_column_count, e->view_columns, e->source, arena, &schema, err));
+        GOTO_IF_ERR(plan_view(&ctx, e->query, e->view_column_count, e->view_columns, e->source,
+                              arena, &schema, err));
     for (uint32_t i = 0; i < e->column_count; i++)
         comments |= e->columns[i].comment != NULL;
     table_begin(&t, h, result, comments ? 7 : 6, columns, err);
@@ -258,7 +272,8 @@ out:
     return rc;
 }
 
-/* ---- jobs ------------------------------------------------------------------------------------------ */
+/* ---- jobs
+ * ------------------------------------------------------------------------------------------ */
 
 static enum rc find_job(struct session *s, const char *id, struct job **out, struct err *err)
 {
@@ -280,8 +295,8 @@ static void describe_job(struct table *t, struct job *job)
     arena_free(arena);
 }
 
-enum rc session_show_jobs(struct session *s, const char *job_id, const struct result_handler *h, struct statement_result *result,
-                          struct err *err)
+enum rc session_show_jobs(struct session *s, const char *job_id, const struct result_handler *h,
+                          struct statement_result *result, struct err *err)
 {
     static const char *const columns[] = {"job id", "job name", "status", "start time"};
     struct job **jobs = mem_calloc(DISPATCHER_JOBS_MAX, sizeof *jobs);
@@ -307,7 +322,8 @@ out:
     return rc;
 }
 
-static enum rc stop_with_savepoint(struct job *job, bool drain, struct job_operation *op, struct err *err)
+static enum rc stop_with_savepoint(struct job *job, bool drain, struct job_operation *op,
+                                   struct err *err)
 {
     struct job_operation_request request = {.kind = JOB_OP_STOP, .drain = drain};
 
@@ -315,11 +331,14 @@ static enum rc stop_with_savepoint(struct job *job, bool drain, struct job_opera
     do {
         RETURN_IF_ERR(job_operation_get(job, request.trigger_id, STOP_LOOK_MS, op, err));
     } while (!op->completed);
-    return op->rc == RC_OK ? RC_OK : err_set(err, op->rc, "job %s was not stopped: %s", job_id(job), op->message);
+    return op->rc == RC_OK
+               ? RC_OK
+               : err_set(err, op->rc, "job %s was not stopped: %s", job_id(job), op->message);
 }
 
-enum rc session_stop_job(struct session *s, const struct ast_statement *st, const struct result_handler *h,
-                         struct statement_result *result, struct err *err)
+enum rc session_stop_job(struct session *s, const struct ast_statement *st,
+                         const struct result_handler *h, struct statement_result *result,
+                         struct err *err)
 {
     struct job_operation op;
     struct buf path = {0};
@@ -329,7 +348,8 @@ enum rc session_stop_job(struct session *s, const struct ast_statement *st, cons
     RETURN_IF_ERR(find_job(s, st->job_id, &job, err));
     if (!st->with_savepoint) {
         if (job_state_is_final(job_state(job)))
-            rc = err_set(err, RC_STATE, "job %s has ended: it is %s", st->job_id, job_state_str(job_state(job)));
+            rc = err_set(err, RC_STATE, "job %s has ended: it is %s", st->job_id,
+                         job_state_str(job_state(job)));
         else
             job_cancel(job);
     } else {

@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-#define SHOWN_BEFORE 60 /* code points of the line that are shown left of the caret, and right of it */
+#define SHOWN_BEFORE                                                                               \
+    60 /* code points of the line that are shown left of the caret, and right of it */
 #define SHOWN_AFTER 40
 #define WORD_MAX 64
 
@@ -61,7 +62,8 @@ static void add_source_line(struct err *err, const char *source, uint32_t line, 
     append(err->msg, &out, "^", 1);
 }
 
-enum rc sql_error_at(struct err *err, enum rc rc, const char *source, struct sql_pos pos, const char *fmt, ...)
+enum rc sql_error_at(struct err *err, enum rc rc, const char *source, struct sql_pos pos,
+                     const char *fmt, ...)
 {
     char text[ERR_MSG_MAX / 2];
     va_list args;
@@ -89,9 +91,13 @@ enum rc sql_error_show(struct err *err, enum rc rc, const char *source)
     return rc;
 }
 
-static unsigned char lower(char c) { return (unsigned char)(c >= 'A' && c <= 'Z' ? c + 32 : c); }
+static unsigned char lower(char c)
+{
+    return (unsigned char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
+}
 
-/* Edits (change, insert, drop, swap of neighbours) between two words of less than WORD_MAX bytes. */
+/* Edits (change, insert, drop, swap of neighbours) between two words of less than WORD_MAX bytes.
+ */
 static uint32_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
     uint32_t rows[3][WORD_MAX + 1];
@@ -107,7 +113,8 @@ static uint32_t distance(const char *a, size_t a_len, const char *b, size_t b_le
 
             best = last[j] + 1 < best ? last[j] + 1 : best;
             best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
-            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]))
+            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+                lower(a[i - 2]) == lower(b[j - 1]))
                 best = before[j - 2] + 1 < best ? before[j - 2] + 1 : best;
             now[j] = best;
         }
@@ -138,7 +145,8 @@ const char *sql_nearest(const char *word, const char *const *candidates, size_t 
     return found;
 }
 
-const char *sql_nearest_hint(char out[SQL_HINT_MAX], const char *word, const char *const *candidates, size_t count)
+const char *sql_nearest_hint(char out[SQL_HINT_MAX], const char *word,
+                             const char *const *candidates, size_t count)
 {
     const char *found = sql_nearest(word, candidates, count);
 

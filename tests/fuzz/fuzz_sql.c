@@ -5,7 +5,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void statement(const struct plan_context *ctx, struct config *config, const struct ast_statement *s, struct arena *arena)
+static void statement(const struct plan_context *ctx, struct config *config,
+                      const struct ast_statement *s, struct arena *arena)
 {
     struct err err = {0};
     struct buf text = {0};
@@ -27,7 +28,8 @@ static void statement(const struct plan_context *ctx, struct config *config, con
         }
         break;
     case STMT_CREATE_VIEW:
-        rc = plan_view(ctx, s->query, s->view_column_count, s->view_columns, s->source, arena, &schema, &err);
+        rc = plan_view(ctx, s->query, s->view_column_count, s->view_columns, s->source, arena,
+                       &schema, &err);
         if (rc == RC_OK)
             rc = catalog_create_view(ctx->catalog, s, &err);
         break;
@@ -49,10 +51,12 @@ static void statement(const struct plan_context *ctx, struct config *config, con
 }
 
 static const char *const tables =
-    "CREATE TABLE t (k STRING, v INT, d DECIMAL(10, 2), f DOUBLE, b BOOLEAN, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen', "
+    "CREATE TABLE t (k STRING, v INT, d DECIMAL(10, 2), f DOUBLE, b BOOLEAN, ts TIMESTAMP(3), "
+    "WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen', "
     "'number-of-rows' = '5'); CREATE TABLE p (k STRING, n BIGINT) WITH ('connector' = 'print');";
 
-static void script(const struct plan_context *ctx, struct config *config, struct arena *arena, struct bytes text)
+static void script(const struct plan_context *ctx, struct config *config, struct arena *arena,
+                   struct bytes text)
 {
     struct ast_script s;
     struct err err = {0};

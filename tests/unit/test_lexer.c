@@ -2,7 +2,8 @@
 #include "job/sql/lexer.h"
 #include "tests/lib/check_ext.h"
 
-/* Tokens as text: keywords upper, names as `name`, strings as 'text', numbers as they are, the end as $. */
+/* Tokens as text: keywords upper, names as `name`, strings as 'text', numbers as they are, the end
+ * as $. */
 static void dump(const char *sql, bool settings, struct buf *out, struct err *err)
 {
     struct arena *arena = arena_new(0);
@@ -11,7 +12,8 @@ static void dump(const char *sql, bool settings, struct buf *out, struct err *er
 
     lexer_init(&lexer, arena, sql);
     do {
-        if ((settings ? lexer_next_setting(&lexer, &t, err) : lexer_next(&lexer, &t, err)) != RC_OK) {
+        if ((settings ? lexer_next_setting(&lexer, &t, err) : lexer_next(&lexer, &t, err)) !=
+            RC_OK) {
             buf_printf(out, "!%u:%u", t.pos.line, t.pos.column);
             break;
         }
@@ -35,10 +37,12 @@ static const struct {
     {"\xc3\xa4\xc3\xb6 x", "1:1[\xc3\xa4\xc3\xb6]1:4[x]"}, /* columns count code points */
     {"'\xf0\x9f\x90\xb1' x", "1:1[\xf0\x9f\x90\xb1]1:5[x]"},
     {"1 1.5 .5 1. 1e3 1.5E-3", "1:1[1]1:3[1.5]1:7[.5]1:10[1.]1:13[1e3]1:17[1.5E-3]"},
-    {"a<=b<>c!=d||e=>f", "1:1[a]1:2[<=]1:4[b]1:5[<>]1:7[c]1:8[!=]1:10[d]1:11[||]1:13[e]1:14[=>]1:16[f]"},
+    {"a<=b<>c!=d||e=>f",
+     "1:1[a]1:2[<=]1:4[b]1:5[<>]1:7[c]1:8[!=]1:10[d]1:11[||]1:13[e]1:14[=>]1:16[f]"},
     {"a$1_b", "1:1[a$1_b]"},
     {"x'0aFF'", "1:1[0aFF]"},
-    {"t /*+ OPTIONS('a'='b') */ x", "1:1[t]1:3[/*+]1:7[OPTIONS]1:14[(]1:15[a]1:18[=]1:19[b]1:22[)]1:24[*/]1:27[x]"},
+    {"t /*+ OPTIONS('a'='b') */ x",
+     "1:1[t]1:3[/*+]1:7[OPTIONS]1:14[(]1:15[a]1:18[=]1:19[b]1:22[)]1:24[*/]1:27[x]"},
     {"2*/* c */3", "1:1[2]1:2[*]1:10[3]"},
     {"\xef\xbb\xbfSELECT", "1:2[SELECT]"}, /* a byte order mark is blank */
     {"a 'open", "1:1[a]!1:3"},
@@ -61,7 +65,8 @@ START_TEST(text_is_cut_into_tokens_at_their_places)
 
     dump(cases[_i].sql, false, &out, &err);
     ck_assert_str_eq(buf_cstr(&out), cases[_i].tokens);
-    ck_assert_int_eq(err.rc != RC_OK, cases[_i].tokens[0] == '!' || strstr(cases[_i].tokens, "]!") != NULL);
+    ck_assert_int_eq(err.rc != RC_OK,
+                     cases[_i].tokens[0] == '!' || strstr(cases[_i].tokens, "]!") != NULL);
     buf_release(&out);
 }
 END_TEST
@@ -71,7 +76,8 @@ static const struct {
 } setting_cases[] = {
     {" 'a.b' = 'c d';", "1:2[a.b]1:8[=]1:10[c d]1:15[;]"},
     {" a.b-c=10s;", "1:2[a.b-c]1:7[=]1:8[10s]1:11[;]"},
-    {" table.local-time-zone = America/New_York", "1:2[table.local-time-zone]1:24[=]1:26[America/New_York]"},
+    {" table.local-time-zone = America/New_York",
+     "1:2[table.local-time-zone]1:24[=]1:26[America/New_York]"},
     {" a = file:///tmp/x -- c\n;", "1:2[a]1:4[=]1:6[file:///tmp/x]2:1[;]"},
     {" a = 'b", "1:2[a]1:4[=]!1:6"},
 };
@@ -111,6 +117,7 @@ START_TEST(every_keyword_is_found_in_any_case)
 }
 END_TEST
 
-TEST_MAIN("lexer", tcase_add_loop_test(tc, text_is_cut_into_tokens_at_their_places, 0, ARRAY_LEN(cases));
+TEST_MAIN("lexer",
+          tcase_add_loop_test(tc, text_is_cut_into_tokens_at_their_places, 0, ARRAY_LEN(cases));
           tcase_add_loop_test(tc, settings_have_words_of_their_own, 0, ARRAY_LEN(setting_cases));
           tcase_add_test(tc, every_keyword_is_found_in_any_case))

@@ -9,17 +9,22 @@ static struct config *config;
 static struct env env;
 
 static const char *const tables =
-    "CREATE TABLE seq (id BIGINT) WITH ('connector' = 'datagen', 'fields.id.kind' = 'sequence', 'fields.id.start' = '1', "
+    "CREATE TABLE seq (id BIGINT) WITH ('connector' = 'datagen', 'fields.id.kind' = 'sequence', "
+    "'fields.id.start' = '1', "
     "'fields.id.end' = '10');"
     "CREATE TABLE gen (k STRING, v INT) WITH ('connector' = 'datagen');"
-    "CREATE TABLE t (k STRING, v INT, d DECIMAL(10, 2), f DOUBLE, b BOOLEAN) WITH ('connector' = 'filesystem', 'path' = '/in', 'format' = 'csv');"
-    "CREATE TABLE e (ts TIMESTAMP(3), k STRING, v BIGINT, WATERMARK FOR ts AS ts - INTERVAL '2' SECOND) WITH ('connector' = "
+    "CREATE TABLE t (k STRING, v INT, d DECIMAL(10, 2), f DOUBLE, b BOOLEAN) WITH ('connector' = "
     "'filesystem', 'path' = '/in', 'format' = 'csv');"
-    "CREATE TABLE c (k STRING, v INT, w AS v * 2) WITH ('connector' = 'filesystem', 'path' = '/in', 'format' = 'csv');"
+    "CREATE TABLE e (ts TIMESTAMP(3), k STRING, v BIGINT, WATERMARK FOR ts AS ts - INTERVAL '2' "
+    "SECOND) WITH ('connector' = "
+    "'filesystem', 'path' = '/in', 'format' = 'csv');"
+    "CREATE TABLE c (k STRING, v INT, w AS v * 2) WITH ('connector' = 'filesystem', 'path' = "
+    "'/in', 'format' = 'csv');"
     "CREATE TABLE p (k STRING, n BIGINT) WITH ('connector' = 'print');"
     "CREATE TABLE p2 (k STRING, n BIGINT) WITH ('connector' = 'print', 'sink.parallelism' = '2');"
     "CREATE TABLE bh (k STRING, n BIGINT) WITH ('connector' = 'blackhole');"
-    "CREATE TABLE o (k STRING, n BIGINT) WITH ('connector' = 'filesystem', 'path' = '/out', 'format' = 'csv');"
+    "CREATE TABLE o (k STRING, n BIGINT) WITH ('connector' = 'filesystem', 'path' = '/out', "
+    "'format' = 'csv');"
     "CREATE TABLE nn (k STRING NOT NULL, n BIGINT) WITH ('connector' = 'blackhole');";
 
 static enum rc run(const char *sql, struct graph **graph, struct err *err);
@@ -59,7 +64,8 @@ static enum rc run(const char *sql, struct graph **graph, struct err *err)
         else if (s->kind == STMT_CREATE_TABLE)
             rc = catalog_create_table(catalog, s, config, err);
         else if (s->kind == STMT_CREATE_VIEW)
-            rc = plan_view(&ctx, s->query, s->view_column_count, s->view_columns, s->source, arena, &schema, err) == RC_OK
+            rc = plan_view(&ctx, s->query, s->view_column_count, s->view_columns, s->source, arena,
+                           &schema, err) == RC_OK
                      ? catalog_create_view(catalog, s, err)
                      : err->rc;
         else if (s->kind == STMT_SELECT)
@@ -79,7 +85,8 @@ static void dump(const struct graph *g, struct buf *out)
         buf_append_str(out, v == 0 ? "" : " | ");
         for (uint32_t e = 0; e < g->edge_count; e++)
             if (g->edges[e].to_vertex == v)
-                buf_printf(out, "%u %s> ", g->edges[e].from_vertex, words[g->edges[e].partitioning]);
+                buf_printf(out, "%u %s> ", g->edges[e].from_vertex,
+                           words[g->edges[e].partitioning]);
         buf_printf(out, "%s (%u)", g->vertices[v].name, g->vertices[v].parallelism);
     }
 }
@@ -94,7 +101,7 @@ static const char *id_of(const struct graph *g, const char *name)
     return NULL;
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 static const struct {
     const char *sql, *shape;
@@ -109,32 +116,50 @@ static const struct {
      "Source: t -> Calc (2) | 0 hash> GroupAggregate[k] -> Sink: p (2)"},
     {"SET 'parallelism.default' = '3'; INSERT INTO p SELECT 'all', COUNT(*) FROM t",
      "Source: t -> Calc (3) | 0 global> GroupAggregate -> Calc -> Sink: p (1)"},
-    {"SET 'parallelism.default' = '3'; INSERT INTO p2 SELECT k, v FROM t", "Source: t -> Calc (3) | 0 rebalance> Sink: p2 (2)"},
-    {"SET 'parallelism.default' = '3'; SELECT k FROM t", "Source: t -> Calc (3) | 0 global> Sink: collect (1)"},
-    {"SET 'parallelism.default' = '2'; INSERT INTO p SELECT k, v FROM t /*+ OPTIONS('scan.parallelism' = '1') */",
+    {"SET 'parallelism.default' = '3'; INSERT INTO p2 SELECT k, v FROM t",
+     "Source: t -> Calc (3) | 0 rebalance> Sink: p2 (2)"},
+    {"SET 'parallelism.default' = '3'; SELECT k FROM t",
+     "Source: t -> Calc (3) | 0 global> Sink: collect (1)"},
+    {"SET 'parallelism.default' = '2'; INSERT INTO p SELECT k, v FROM t /*+ "
+     "OPTIONS('scan.parallelism' = '1') */",
      "Source: t -> Calc -> Sink: p (1)"},
     {"SELECT k, w FROM c", "Source: c -> Calc -> Calc -> Sink: collect (1)"},
-    {"SELECT DISTINCT k FROM t", "Source: t -> Calc (1) | 0 hash> GroupAggregate[k] -> Sink: collect (1)"},
-    {"SELECT x.k, SUM(x.n) FROM (SELECT k, v, COUNT(*) AS n FROM t GROUP BY k, v) AS x GROUP BY x.k",
-     "Source: t -> Calc (1) | 0 hash> GroupAggregate[k, v] -> Calc (1) | 1 hash> GroupAggregate[k] -> Sink: collect (1)"},
-    {"SELECT window_start, k, SUM(v) FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY window_start, window_end, k",
-     "Source: e -> WatermarkAssigner -> Calc (1) | 0 hash> WindowAggregate[k] -> Calc -> Sink: collect (1)"},
-    {"SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY window_start, window_end",
-     "Source: e -> WatermarkAssigner -> Calc (1) | 0 global> WindowAggregate -> Calc -> Sink: collect (1)"},
+    {"SELECT DISTINCT k FROM t",
+     "Source: t -> Calc (1) | 0 hash> GroupAggregate[k] -> Sink: collect (1)"},
+    {"SELECT x.k, SUM(x.n) FROM (SELECT k, v, COUNT(*) AS n FROM t GROUP BY k, v) AS x GROUP BY "
+     "x.k",
+     "Source: t -> Calc (1) | 0 hash> GroupAggregate[k, v] -> Calc (1) | 1 hash> GroupAggregate[k] "
+     "-> Sink: collect (1)"},
+    {"SELECT window_start, k, SUM(v) FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '10' "
+     "SECOND)) GROUP BY window_start, window_end, k",
+     "Source: e -> WatermarkAssigner -> Calc (1) | 0 hash> WindowAggregate[k] -> Calc -> Sink: "
+     "collect (1)"},
+    {"SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY "
+     "window_start, window_end",
+     "Source: e -> WatermarkAssigner -> Calc (1) | 0 global> WindowAggregate -> Calc -> Sink: "
+     "collect (1)"},
     {"SELECT * FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '10' SECOND))",
      "Source: e -> WatermarkAssigner -> WindowTableFunction -> Sink: collect (1)"},
-    {"SET 'execution.runtime-mode' = 'batch'; SELECT window_end, COUNT(*) FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '1' DAY)) "
+    {"SET 'execution.runtime-mode' = 'batch'; SELECT window_end, COUNT(*) FROM TABLE(TUMBLE(TABLE "
+     "e, DESCRIPTOR(ts), INTERVAL '1' DAY)) "
      "GROUP BY window_start, window_end",
      "Source: e -> Calc (1) | 0 global> WindowAggregate -> Calc -> Sink: collect (1)"},
-    {"EXECUTE STATEMENT SET BEGIN INSERT INTO p SELECT k, v FROM t; INSERT INTO bh SELECT k, 1 FROM t; END",
-     "Source: t (1) | 0 forward> Calc -> Sink: p (1) | 0 forward> Calc -> Sink: bh (1)"}, /* one source for both */
+    {"EXECUTE STATEMENT SET BEGIN INSERT INTO p SELECT k, v FROM t; INSERT INTO bh SELECT k, 1 "
+     "FROM t; END",
+     "Source: t (1) | 0 forward> Calc -> Sink: p (1) | 0 forward> Calc -> Sink: bh (1)"}, /* one
+                                                                                             source
+                                                                                             for
+                                                                                             both */
     {"INSERT INTO bh SELECT k, v FROM t UNION ALL SELECT 'x', id FROM seq",
-     "Source: t -> Calc (1) | Source: seq -> Calc (1) | 0 forward> 1 forward> Union -> Sink: bh (1)"},
+     "Source: t -> Calc (1) | Source: seq -> Calc (1) | 0 forward> 1 forward> Union -> Sink: bh "
+     "(1)"},
     {"INSERT INTO p VALUES ('a', 1), ('b', NULL)", "Source: Values -> Calc -> Sink: p (1)"},
     {"SELECT 1 + 1 AS two", "Source: Values -> Sink: collect (1)"},
-    {"SELECT * FROM (VALUES (1, 'a'), (2, NULL)) AS v (n, s) WHERE n > 1", "Source: Values -> Calc -> Sink: collect (1)"},
+    {"SELECT * FROM (VALUES (1, 'a'), (2, NULL)) AS v (n, s) WHERE n > 1",
+     "Source: Values -> Calc -> Sink: collect (1)"},
     {"INSERT INTO p (n) SELECT id FROM seq", "Source: seq -> Calc -> Sink: p (1)"},
-    {"CREATE VIEW w AS SELECT k AS kk, v FROM t WHERE v > 1; CREATE VIEW ww (a, b) AS SELECT * FROM w; SELECT a FROM ww WHERE b < 5",
+    {"CREATE VIEW w AS SELECT k AS kk, v FROM t WHERE v > 1; CREATE VIEW ww (a, b) AS SELECT * "
+     "FROM w; SELECT a FROM ww WHERE b < 5",
      "Source: t -> Calc -> Calc -> Sink: collect (1)"},
 };
 
@@ -153,7 +178,7 @@ START_TEST(a_query_becomes_this_graph)
 }
 END_TEST
 
-/* ---- types -------------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static const struct {
     const char *items, *types;
@@ -186,7 +211,8 @@ START_TEST(aggregates_have_flinks_types)
 }
 END_TEST
 
-/* ---- ids ------------------------------------------------------------------------------------------ */
+/* ---- ids
+ * ------------------------------------------------------------------------------------------ */
 
 /* Both statements give the named operator the same id (or, `differ`, another). */
 static const struct {
@@ -194,28 +220,48 @@ static const struct {
     bool differ;
 } ids[] = {
     /* other aliases, spelling, places, projections, filters, calls: the aggregate stays the same */
-    {"INSERT INTO p SELECT k, COUNT(*) FROM t GROUP BY k", "insert into p\n select x.k as kk, count( * ) from t as x group by x.k", "GroupAggregate[k]", NULL, false},
-    {"INSERT INTO p SELECT k, COUNT(*) FROM t GROUP BY k", "INSERT INTO p SELECT k, SUM(v) FROM t WHERE v > 3 GROUP BY k HAVING SUM(v) > 1", "GroupAggregate[k]", NULL, false},
-    {"INSERT INTO p SELECT k, COUNT(*) FROM t GROUP BY k", "INSERT INTO bh SELECT k, COUNT(*) FROM t GROUP BY k", "GroupAggregate[k]", NULL, false},
-    {"INSERT INTO p SELECT k, COUNT(*) FROM t GROUP BY k", "INSERT INTO p SELECT y, COUNT(*) FROM (SELECT v, k AS y FROM t) GROUP BY y", "GroupAggregate[k]", NULL, false},
     {"INSERT INTO p SELECT k, COUNT(*) FROM t GROUP BY k",
-     "EXECUTE STATEMENT SET BEGIN INSERT INTO bh SELECT 'x', COUNT(*) FROM seq GROUP BY id; INSERT INTO p SELECT k, COUNT(*) FROM t GROUP BY k; END",
+     "insert into p\n select x.k as kk, count( * ) from t as x group by x.k", "GroupAggregate[k]",
+     NULL, false},
+    {"INSERT INTO p SELECT k, COUNT(*) FROM t GROUP BY k",
+     "INSERT INTO p SELECT k, SUM(v) FROM t WHERE v > 3 GROUP BY k HAVING SUM(v) > 1",
+     "GroupAggregate[k]", NULL, false},
+    {"INSERT INTO p SELECT k, COUNT(*) FROM t GROUP BY k",
+     "INSERT INTO bh SELECT k, COUNT(*) FROM t GROUP BY k", "GroupAggregate[k]", NULL, false},
+    {"INSERT INTO p SELECT k, COUNT(*) FROM t GROUP BY k",
+     "INSERT INTO p SELECT y, COUNT(*) FROM (SELECT v, k AS y FROM t) GROUP BY y",
+     "GroupAggregate[k]", NULL, false},
+    {"INSERT INTO p SELECT k, COUNT(*) FROM t GROUP BY k",
+     "EXECUTE STATEMENT SET BEGIN INSERT INTO bh SELECT 'x', COUNT(*) FROM seq GROUP BY id; INSERT "
+     "INTO p SELECT k, COUNT(*) FROM t GROUP BY k; END",
      "GroupAggregate[k]", NULL, false},
     {"SET 'parallelism.default' = '1'; INSERT INTO p SELECT k, COUNT(*) FROM t GROUP BY k",
-     "SET 'parallelism.default' = '4'; INSERT INTO p SELECT k, COUNT(*) FROM t GROUP BY k", "GroupAggregate[k]", NULL, false},
+     "SET 'parallelism.default' = '4'; INSERT INTO p SELECT k, COUNT(*) FROM t GROUP BY k",
+     "GroupAggregate[k]", NULL, false},
     /* a key of another type is found again, so that its types can be compared */
-    {"SELECT v FROM t GROUP BY v", "SELECT CAST(v AS STRING) FROM t GROUP BY CAST(v AS STRING)", "GroupAggregate[v]", NULL, false},
-    {"SELECT k, v FROM t GROUP BY k, v", "SELECT k, v FROM t GROUP BY v, k", "GroupAggregate[k, v]", "GroupAggregate[v, k]", false},
+    {"SELECT v FROM t GROUP BY v", "SELECT CAST(v AS STRING) FROM t GROUP BY CAST(v AS STRING)",
+     "GroupAggregate[v]", NULL, false},
+    {"SELECT k, v FROM t GROUP BY k, v", "SELECT k, v FROM t GROUP BY v, k", "GroupAggregate[k, v]",
+     "GroupAggregate[v, k]", false},
     /* other tables or columns: another aggregate */
     {"SELECT k FROM t GROUP BY k", "SELECT k FROM gen GROUP BY k", "GroupAggregate[k]", NULL, true},
-    {"SELECT k FROM t GROUP BY k", "SELECT v FROM t GROUP BY v", "GroupAggregate[k]", "GroupAggregate[v]", true},
-    {"SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY window_start, window_end",
-     "SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '20' SECOND)) GROUP BY window_start, window_end", "WindowAggregate", NULL, true},
+    {"SELECT k FROM t GROUP BY k", "SELECT v FROM t GROUP BY v", "GroupAggregate[k]",
+     "GroupAggregate[v]", true},
+    {"SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY "
+     "window_start, window_end",
+     "SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '20' SECOND)) GROUP BY "
+     "window_start, window_end",
+     "WindowAggregate", NULL, true},
     /* sources and sinks: by the table's name, whatever else */
-    {"INSERT INTO p SELECT k, v FROM t", "INSERT INTO bh SELECT k, COUNT(*) FROM t GROUP BY k", "Source: t", NULL, false},
-    {"INSERT INTO p SELECT k, v FROM t", "INSERT INTO p SELECT 'x', id FROM seq", "Sink: p", NULL, false},
-    {"INSERT INTO p SELECT k, v FROM t", "INSERT INTO bh SELECT k, v FROM t", "Sink: p", "Sink: bh", true},
-    {"INSERT INTO p SELECT k, v FROM t /*+ OPTIONS('varve.uid' = 'in') */", "INSERT INTO p SELECT k, v FROM gen /*+ OPTIONS('varve.uid' = 'in') */", "Source: t", "Source: gen", false},
+    {"INSERT INTO p SELECT k, v FROM t", "INSERT INTO bh SELECT k, COUNT(*) FROM t GROUP BY k",
+     "Source: t", NULL, false},
+    {"INSERT INTO p SELECT k, v FROM t", "INSERT INTO p SELECT 'x', id FROM seq", "Sink: p", NULL,
+     false},
+    {"INSERT INTO p SELECT k, v FROM t", "INSERT INTO bh SELECT k, v FROM t", "Sink: p", "Sink: bh",
+     true},
+    {"INSERT INTO p SELECT k, v FROM t /*+ OPTIONS('varve.uid' = 'in') */",
+     "INSERT INTO p SELECT k, v FROM gen /*+ OPTIONS('varve.uid' = 'in') */", "Source: t",
+     "Source: gen", false},
 };
 
 START_TEST(ids_follow_the_meaning_and_not_the_place)
@@ -253,17 +299,21 @@ START_TEST(equal_operators_are_told_apart)
     struct graph *g = NULL;
     struct err err = {0};
 
-    ck_assert_ok(run("EXECUTE STATEMENT SET BEGIN INSERT INTO p SELECT k, COUNT(*) FROM t GROUP BY k; INSERT INTO bh SELECT k, COUNT(*) FROM t "
+    ck_assert_ok(run("EXECUTE STATEMENT SET BEGIN INSERT INTO p SELECT k, COUNT(*) FROM t GROUP BY "
+                     "k; INSERT INTO bh SELECT k, COUNT(*) FROM t "
                      "GROUP BY k; INSERT INTO bh SELECT k, SUM(v) FROM t GROUP BY k; END",
                      &g, &err));
     ck_assert_ok(graph_check(g, &err)); /* ids are distinct */
     graph_free(g);
-    ck_assert_rc_msg(run("INSERT INTO p /*+ OPTIONS('varve.uid' = 'x') */ SELECT k, v FROM t /*+ OPTIONS('varve.uid' = 'x') */", &g, &err),
+    ck_assert_rc_msg(run("INSERT INTO p /*+ OPTIONS('varve.uid' = 'x') */ SELECT k, v FROM t /*+ "
+                         "OPTIONS('varve.uid' = 'x') */",
+                         &g, &err),
                      RC_INVALID, "Source: t and Sink: p have the same varve.uid 'x'");
 }
 END_TEST
 
-/* ---- specs --------------------------------------------------------------------------------------- */
+/* ---- specs
+ * --------------------------------------------------------------------------------------- */
 
 static const struct operator_spec *operator_of(const struct graph *g, const char *prefix)
 {
@@ -285,18 +335,25 @@ START_TEST(the_aggregate_knows_its_states_and_its_consumer)
     ck_assert_ok(run("INSERT INTO p SELECT k, COUNT(DISTINCT v) FROM t GROUP BY k", &g, &err));
     op = operator_of(g, "GroupAggregate");
     spec = op->spec;
-    ck_assert(op->keyed && op->stateful && spec->emit_update_before && !spec->final_only && !spec->retracts);
+    ck_assert(op->keyed && op->stateful && spec->emit_update_before && !spec->final_only &&
+              !spec->retracts);
     ck_assert_uint_ge(op->state_count, 2);
     ck_assert_str_eq(op->states[0].name, "accState");
     ck_assert_str_eq(op->states[0].key_type, "ROW<`k` STRING>");
     graph_free(g);
-    ck_assert_ok(run("INSERT INTO bh SELECT k, SUM(n) FROM (SELECT k, v, COUNT(*) AS n FROM t GROUP BY k, v) GROUP BY k", &g, &err));
+    ck_assert_ok(run("INSERT INTO bh SELECT k, SUM(n) FROM (SELECT k, v, COUNT(*) AS n FROM t "
+                     "GROUP BY k, v) GROUP BY k",
+                     &g, &err));
     spec = operator_of(g, "GroupAggregate[k]")->spec;
-    ck_assert(spec->retracts && !spec->emit_update_before); /* blackhole needs no -U, the aggregate in the middle does */
+    ck_assert(
+        spec->retracts &&
+        !spec->emit_update_before); /* blackhole needs no -U, the aggregate in the middle does */
     spec = operator_of(g, "GroupAggregate[k, v]")->spec;
     ck_assert(spec->emit_update_before);
     graph_free(g);
-    ck_assert_ok(run("SET 'execution.runtime-mode' = 'batch'; INSERT INTO o SELECT k, COUNT(*) FROM t GROUP BY k", &g, &err));
+    ck_assert_ok(run("SET 'execution.runtime-mode' = 'batch'; INSERT INTO o SELECT k, COUNT(*) "
+                     "FROM t GROUP BY k",
+                     &g, &err));
     spec = operator_of(g, "GroupAggregate")->spec;
     ck_assert(spec->final_only);
     graph_free(g);
@@ -309,7 +366,9 @@ START_TEST(equal_calls_and_arguments_are_computed_once)
     struct graph *g = NULL;
     struct err err = {0};
 
-    ck_assert_ok(run("SELECT k, SUM(v + 1), MAX(v + 1), SUM(v+1) * 2 FROM t GROUP BY k HAVING SUM(v + 1) > 3", &g, &err));
+    ck_assert_ok(run(
+        "SELECT k, SUM(v + 1), MAX(v + 1), SUM(v+1) * 2 FROM t GROUP BY k HAVING SUM(v + 1) > 3",
+        &g, &err));
     spec = operator_of(g, "GroupAggregate")->spec;
     ck_assert_uint_eq(spec->call_count, 2);
     ck_assert_uint_eq(spec->input->field_count, 2);
@@ -323,8 +382,12 @@ START_TEST(the_job_carries_name_sql_and_key_groups)
     struct graph *g = NULL;
     struct err err = {0};
 
-    ck_assert_ok(run("CREATE VIEW w AS SELECT k, v FROM t; EXECUTE STATEMENT SET BEGIN INSERT INTO p SELECT * FROM w; INSERT INTO bh SELECT k, 1 FROM gen; END", &g, &err));
-    ck_assert_str_eq(g->job_name, "insert-into_default_catalog.default_database.p,default_catalog.default_database.bh");
+    ck_assert_ok(run("CREATE VIEW w AS SELECT k, v FROM t; EXECUTE STATEMENT SET BEGIN INSERT INTO "
+                     "p SELECT * FROM w; INSERT INTO bh SELECT k, 1 FROM gen; END",
+                     &g, &err));
+    ck_assert_str_eq(
+        g->job_name,
+        "insert-into_default_catalog.default_database.p,default_catalog.default_database.bh");
     ck_assert_uint_eq(g->key_group_count, 128);
     ck_assert(!g->key_group_count_explicit);
     ck_assert_ptr_nonnull(strstr(g->sql, "CREATE TABLE t ("));
@@ -333,7 +396,9 @@ START_TEST(the_job_carries_name_sql_and_key_groups)
     ck_assert_ptr_nonnull(strstr(g->sql, "END;\n"));
     ck_assert(strstr(g->sql, "CREATE TABLE t (") < strstr(g->sql, "CREATE VIEW w"));
     graph_free(g);
-    ck_assert_ok(run("SET 'pipeline.name' = 'mine'; SET 'pipeline.max-parallelism' = '256'; INSERT INTO p SELECT k, v FROM t", &g, &err));
+    ck_assert_ok(run("SET 'pipeline.name' = 'mine'; SET 'pipeline.max-parallelism' = '256'; INSERT "
+                     "INTO p SELECT k, v FROM t",
+                     &g, &err));
     ck_assert_str_eq(g->job_name, "mine");
     ck_assert_uint_eq(g->key_group_count, 256);
     ck_assert(g->key_group_count_explicit);
@@ -341,7 +406,8 @@ START_TEST(the_job_carries_name_sql_and_key_groups)
 }
 END_TEST
 
-/* ---- mistakes -------------------------------------------------------------------------------------- */
+/* ---- mistakes
+ * -------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *sql;
@@ -354,9 +420,12 @@ static const struct {
     {"SELECT\n  x FROM t", RC_INVALID, "\n    x FROM t\n    ^"},
     {"SELECT x.k FROM t", RC_INVALID, "line 1 column 8:"},
     {"SELECT u.* FROM t", RC_INVALID, "there is no table or alias u here"},
-    {"SELECT k FROM t WHERE v", RC_INVALID, "line 1 column 23: a condition needs a BOOLEAN, this is INT"},
-    {"SELECT k FROM t WHERE COUNT(*) > 1", RC_INVALID, "column 23: COUNT cannot be used in WHERE; use HAVING"},
-    {"SELECT k, v FROM t GROUP BY k", RC_INVALID, "column 11: the column v is neither in GROUP BY nor in an aggregate"},
+    {"SELECT k FROM t WHERE v", RC_INVALID,
+     "line 1 column 23: a condition needs a BOOLEAN, this is INT"},
+    {"SELECT k FROM t WHERE COUNT(*) > 1", RC_INVALID,
+     "column 23: COUNT cannot be used in WHERE; use HAVING"},
+    {"SELECT k, v FROM t GROUP BY k", RC_INVALID,
+     "column 11: the column v is neither in GROUP BY nor in an aggregate"},
     {"SELECT k FROM t GROUP BY k HAVING v > 1", RC_INVALID, "the column v is neither in GROUP BY"},
     {"SELECT k, COUNT(*) FROM t", RC_INVALID, "the column k is neither in GROUP BY"},
     {"SELECT k FROM t GROUP BY COUNT(*)", RC_INVALID, "COUNT cannot be used in GROUP BY"},
@@ -368,40 +437,61 @@ static const struct {
     {"SELECT SUM(v, v) FROM t", RC_INVALID, "SUM takes one argument, not 2"},
     {"SELECT COUNT(DISTINCT k, v) FROM t", RC_UNSUPPORTED, "COUNT takes one argument, not 2"},
     {"SELECT COUNT(*) FILTER (WHERE v) FROM t", RC_INVALID, "FILTER (WHERE ...) needs a BOOLEAN"},
-    {"SELECT COUNT(*) FROM e GROUP BY TUMBLE(ts, INTERVAL '1' DAY)", RC_UNSUPPORTED, "TUMBLE in GROUP BY; group by window_start, window_end"},
+    {"SELECT COUNT(*) FROM e GROUP BY TUMBLE(ts, INTERVAL '1' DAY)", RC_UNSUPPORTED,
+     "TUMBLE in GROUP BY; group by window_start, window_end"},
     {"SELECT COUNT(*) FROM t GROUP BY CUBE(k, v)", RC_UNSUPPORTED, "CUBE in GROUP BY"},
-    {"INSERT INTO seq SELECT 1", RC_INVALID, "connector 'datagen' is a source, it cannot be written to"},
+    {"INSERT INTO seq SELECT 1", RC_INVALID,
+     "connector 'datagen' is a source, it cannot be written to"},
     {"SELECT * FROM p", RC_INVALID, "connector 'print' is a sink, it cannot be read"},
     {"INSERT INTO o SELECT k, COUNT(*) FROM t GROUP BY k", RC_INVALID,
-     "line 1 column 13: Table sink 'default_catalog.default_database.o' doesn't support consuming update changes which is produced by node "
+     "line 1 column 13: Table sink 'default_catalog.default_database.o' doesn't support consuming "
+     "update changes which is produced by node "
      "GroupAggregate(groupBy=[k], select=[k, COUNT(*)])"},
-    {"INSERT INTO p SELECT k FROM t", RC_INVALID, "different number of columns. Query schema: ROW<`k` STRING>. Sink schema: ROW<`k` STRING, `n` BIGINT>"},
+    {"INSERT INTO p SELECT k FROM t", RC_INVALID,
+     "different number of columns. Query schema: ROW<`k` STRING>. Sink schema: ROW<`k` STRING, `n` "
+     "BIGINT>"},
     {"INSERT INTO p SELECT v, k FROM t", RC_INVALID, "sink column"},
     {"INSERT INTO p (k, m) SELECT k, v FROM t", RC_INVALID, "table p has no physical column m"},
     {"INSERT INTO p (k, k) SELECT k, v FROM t", RC_INVALID, "INSERT names the column k twice"},
-    {"INSERT INTO nn (n) SELECT v FROM t", RC_INVALID, "INSERT gives no value for the column k, which is NOT NULL"},
+    {"INSERT INTO nn (n) SELECT v FROM t", RC_INVALID,
+     "INSERT gives no value for the column k, which is NOT NULL"},
     {"INSERT OVERWRITE o SELECT k, v FROM t", RC_UNSUPPORTED, "INSERT OVERWRITE"},
-    {"CREATE VIEW w AS SELECT k FROM t; INSERT INTO w SELECT 'x'", RC_INVALID, "w is a view, it cannot be written to"},
+    {"CREATE VIEW w AS SELECT k FROM t; INSERT INTO w SELECT 'x'", RC_INVALID,
+     "w is a view, it cannot be written to"},
     {"CREATE VIEW w AS SELECT x FROM t", RC_INVALID, "line 1 column 25"},
-    {"CREATE VIEW w (a, b) AS SELECT k FROM t", RC_INVALID, "the view names 2 columns, its query has 1"},
-    {"SET 'execution.runtime-mode' = 'batch'; SELECT * FROM gen", RC_INVALID, "needs input that ends, and table gen is unbounded"},
-    {"SELECT * FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(k), INTERVAL '1' DAY))", RC_INVALID, "windows need a TIMESTAMP column, this is STRING"},
-    {"SELECT * FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(x), INTERVAL '1' DAY))", RC_INVALID, "line 1 column 48"},
-    {"SELECT * FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '0' DAY))", RC_INVALID, "the size of TUMBLE must be positive"},
-    {"SELECT * FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '1' MONTH))", RC_INVALID, "must be an interval of days to seconds"},
-    {"SELECT * FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '1' DAY, INTERVAL '2' DAY))", RC_INVALID, "the offset of TUMBLE must be smaller"},
-    {"SELECT * FROM TABLE(TUMBLE((SELECT ts + INTERVAL '1' SECOND AS ts FROM e), DESCRIPTOR(ts), INTERVAL '1' DAY))", RC_INVALID,
-     "requires a time attribute, but ts is a plain TIMESTAMP(3)"},
-    {"SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '1' DAY)) GROUP BY window_start", RC_INVALID, "needs both window_start and window_end"},
-    {"SELECT k FROM t UNION ALL SELECT k, v FROM t", RC_INVALID, "branch 2 has 2 columns, the first has 1"},
-    {"SELECT k FROM t UNION ALL SELECT b FROM t", RC_INVALID, "column 1 of branch 2 is BOOLEAN, before it is STRING"},
+    {"CREATE VIEW w (a, b) AS SELECT k FROM t", RC_INVALID,
+     "the view names 2 columns, its query has 1"},
+    {"SET 'execution.runtime-mode' = 'batch'; SELECT * FROM gen", RC_INVALID,
+     "needs input that ends, and table gen is unbounded"},
+    {"SELECT * FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(k), INTERVAL '1' DAY))", RC_INVALID,
+     "windows need a TIMESTAMP column, this is STRING"},
+    {"SELECT * FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(x), INTERVAL '1' DAY))", RC_INVALID,
+     "line 1 column 48"},
+    {"SELECT * FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '0' DAY))", RC_INVALID,
+     "the size of TUMBLE must be positive"},
+    {"SELECT * FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '1' MONTH))", RC_INVALID,
+     "must be an interval of days to seconds"},
+    {"SELECT * FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '1' DAY, INTERVAL '2' DAY))",
+     RC_INVALID, "the offset of TUMBLE must be smaller"},
+    {"SELECT * FROM TABLE(TUMBLE((SELECT ts + INTERVAL '1' SECOND AS ts FROM e), DESCRIPTOR(ts), "
+     "INTERVAL '1' DAY))",
+     RC_INVALID, "requires a time attribute, but ts is a plain TIMESTAMP(3)"},
+    {"SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '1' DAY)) GROUP BY "
+     "window_start",
+     RC_INVALID, "needs both window_start and window_end"},
+    {"SELECT k FROM t UNION ALL SELECT k, v FROM t", RC_INVALID,
+     "branch 2 has 2 columns, the first has 1"},
+    {"SELECT k FROM t UNION ALL SELECT b FROM t", RC_INVALID,
+     "column 1 of branch 2 is BOOLEAN, before it is STRING"},
     {"INSERT INTO nn VALUES (NULL, 1)", RC_INVALID, "k"},
     {"SELECT k FROM t /*+ OPTIONS('pth' = 'x') */", RC_INVALID, "did you mean path?"},
-    {"SELECT k FROM t /*+ OPTIONS('connector' = 'print') */", RC_INVALID, "a hint cannot change the connector"},
+    {"SELECT k FROM t /*+ OPTIONS('connector' = 'print') */", RC_INVALID,
+     "a hint cannot change the connector"},
     {"SELECT * FROM t AS x (a, b)", RC_INVALID, "x names 2 columns, there are 5"},
     {"SELECT *", RC_INVALID, "* needs a FROM"},
     {"SELECT COUNT(*)", RC_UNSUPPORTED, "SELECT without FROM"},
-    {"SET 'parallelism.default' = '3'; INSERT INTO p2 SELECT k, COUNT(*) FROM t GROUP BY k", RC_UNSUPPORTED, "keep the order of changes"},
+    {"SET 'parallelism.default' = '3'; INSERT INTO p2 SELECT k, COUNT(*) FROM t GROUP BY k",
+     RC_UNSUPPORTED, "keep the order of changes"},
 };
 
 START_TEST(a_query_that_cannot_run_says_why)
@@ -419,19 +509,29 @@ START_TEST(views_over_views_meet_a_limit)
     struct graph *g = NULL;
     struct err err = {0};
 
-    ck_assert_ok(run("CREATE VIEW v0 AS SELECT k FROM t WHERE v > 1 UNION ALL SELECT k FROM t WHERE v > 2", &g, &err));
+    ck_assert_ok(
+        run("CREATE VIEW v0 AS SELECT k FROM t WHERE v > 1 UNION ALL SELECT k FROM t WHERE v > 2",
+            &g, &err));
     for (int i = 1; i < 8; i++)
-        ck_assert_ok(run(arena_printf(arena, "CREATE VIEW v%d AS SELECT k FROM v%d UNION ALL SELECT k FROM v%d", i, i - 1, i - 1), &g, &err));
-    ck_assert_rc_msg(run("CREATE VIEW v8 AS SELECT k FROM v7 UNION ALL SELECT k FROM v7 UNION ALL SELECT k FROM v7", &g, &err), RC_LIMIT,
-                     "the plan has more than 1000 operators");
+        ck_assert_ok(run(
+            arena_printf(arena, "CREATE VIEW v%d AS SELECT k FROM v%d UNION ALL SELECT k FROM v%d",
+                         i, i - 1, i - 1),
+            &g, &err));
+    ck_assert_rc_msg(run("CREATE VIEW v8 AS SELECT k FROM v7 UNION ALL SELECT k FROM v7 UNION ALL "
+                         "SELECT k FROM v7",
+                         &g, &err),
+                     RC_LIMIT, "the plan has more than 1000 operators");
     ck_assert_ok(run("CREATE VIEW w0 AS SELECT k FROM t", &g, &err));
     for (int i = 1; i < 31; i++)
-        ck_assert_ok(run(arena_printf(arena, "CREATE VIEW w%d AS SELECT k FROM w%d", i, i - 1), &g, &err));
-    ck_assert_rc_msg(run("CREATE VIEW w31 AS SELECT k FROM w30; SELECT k FROM w31", &g, &err), RC_LIMIT, "nested more than 32 deep");
+        ck_assert_ok(
+            run(arena_printf(arena, "CREATE VIEW w%d AS SELECT k FROM w%d", i, i - 1), &g, &err));
+    ck_assert_rc_msg(run("CREATE VIEW w31 AS SELECT k FROM w30; SELECT k FROM w31", &g, &err),
+                     RC_LIMIT, "nested more than 32 deep");
 }
 END_TEST
 
-/* ---- EXPLAIN ---------------------------------------------------------------------------------------- */
+/* ---- EXPLAIN
+ * ---------------------------------------------------------------------------------------- */
 
 START_TEST(explain_shows_three_sections)
 {
@@ -449,7 +549,8 @@ START_TEST(explain_shows_three_sections)
         "+- GroupAggregate(groupBy=[k], select=[k, COUNT(*)], changelogMode=[I,UB,UA])\n"
         "   +- Exchange(distribution=[hash[k]], changelogMode=[I])\n"
         "      +- Calc(select=[k], where=[v > 3], changelogMode=[I])\n"
-        "         +- TableSourceScan(table=[[default_catalog, default_database, t]], fields=[k, v, d, f, b], changelogMode=[I])\n"
+        "         +- TableSourceScan(table=[[default_catalog, default_database, t]], fields=[k, v, "
+        "d, f, b], changelogMode=[I])\n"
         "\n"
         "== Optimized Execution Plan ==\n"
         "Vertex 1: Source: t -> Calc, parallelism=1\n";
@@ -458,10 +559,13 @@ START_TEST(explain_shows_three_sections)
     struct buf out = {0};
     struct err err = {0};
 
-    ck_assert_ok(sql_parse_script(arena, bytes_of_str("INSERT INTO p SELECT k, COUNT(*) AS c FROM t WHERE v > 3 GROUP BY k"), &script, &err));
+    ck_assert_ok(sql_parse_script(
+        arena, bytes_of_str("INSERT INTO p SELECT k, COUNT(*) AS c FROM t WHERE v > 3 GROUP BY k"),
+        &script, &err));
     ck_assert_ok(plan_explain(&ctx, script.statements[0], true, &out, &err));
     ck_assert_msg(strncmp(buf_cstr(&out), text, strlen(text)) == 0, "%s", buf_cstr(&out));
-    ck_assert_ptr_nonnull(strstr(buf_cstr(&out), "Vertex 2: GroupAggregate[k] -> Sink: p, parallelism=1, input=1 (hash)\n"));
+    ck_assert_ptr_nonnull(strstr(
+        buf_cstr(&out), "Vertex 2: GroupAggregate[k] -> Sink: p, parallelism=1, input=1 (hash)\n"));
     ck_assert_ptr_nonnull(strstr(buf_cstr(&out), "states=[accState]"));
     buf_release(&out);
 }
@@ -470,9 +574,11 @@ END_TEST
 TEST_MAIN("plan", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_loop_test(tc, a_query_becomes_this_graph, 0, ARRAY_LEN(shapes));
           tcase_add_loop_test(tc, aggregates_have_flinks_types, 0, ARRAY_LEN(types));
-          tcase_add_loop_test(tc, ids_follow_the_meaning_and_not_the_place, 0, ARRAY_LEN(ids)); tcase_add_test(tc, ids_are_these);
-          tcase_add_test(tc, equal_operators_are_told_apart); tcase_add_test(tc, the_aggregate_knows_its_states_and_its_consumer);
+          tcase_add_loop_test(tc, ids_follow_the_meaning_and_not_the_place, 0, ARRAY_LEN(ids));
+          tcase_add_test(tc, ids_are_these); tcase_add_test(tc, equal_operators_are_told_apart);
+          tcase_add_test(tc, the_aggregate_knows_its_states_and_its_consumer);
           tcase_add_test(tc, equal_calls_and_arguments_are_computed_once);
           tcase_add_test(tc, the_job_carries_name_sql_and_key_groups);
           tcase_add_loop_test(tc, a_query_that_cannot_run_says_why, 0, ARRAY_LEN(mistakes));
-          tcase_add_test(tc, views_over_views_meet_a_limit); tcase_add_test(tc, explain_shows_three_sections))
+          tcase_add_test(tc, views_over_views_meet_a_limit);
+          tcase_add_test(tc, explain_shows_three_sections))

@@ -23,7 +23,10 @@ static enum rc show(void *ctx, struct bytes text, struct err *err)
     return RC_OK;
 }
 
-static void start(const struct session_options *options) { session = session_new(&env, dispatcher, config, options); }
+static void start(const struct session_options *options)
+{
+    session = session_new(&env, dispatcher, config, options);
+}
 
 static void setup(void)
 {
@@ -74,8 +77,9 @@ static enum rc run(const char *sql, struct err *err)
     return rc;
 }
 
-#define SEQ                                                                                                           \
-    "CREATE TABLE seq (id BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '0', 'fields.id.kind' = 'sequence', "      \
+#define SEQ                                                                                        \
+    "CREATE TABLE seq (id BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '0', "        \
+    "'fields.id.kind' = 'sequence', "                                                              \
     "'fields.id.start' = '1', 'fields.id.end' = '10');"
 
 static const struct {
@@ -83,14 +87,20 @@ static const struct {
 } cases[] = {
     {"SHOW TABLES", "Empty set\n"},
     {SEQ "CREATE VIEW v AS SELECT 1 AS one; SHOW TABLES; SHOW VIEWS",
-     "+------------+\n| table name |\n+------------+\n|        seq |\n|          v |\n+------------+\n2 rows in set\n"
+     "+------------+\n| table name |\n+------------+\n|        seq |\n|          v "
+     "|\n+------------+\n2 rows in set\n"
      "+-----------+\n| view name |\n+-----------+\n|         v |\n+-----------+\n1 row in set\n"},
     {"SELECT 1 + 1 AS two, CAST(NULL AS STRING) AS nothing, TRUE AS yes, X'0a' AS b",
-     "+----+-------------+--------------------------------+-------+--------------------------------+\n"
-     "| op |         two |                        nothing |   yes |                              b |\n"
-     "+----+-------------+--------------------------------+-------+--------------------------------+\n"
-     "| +I |           2 |                         <NULL> |  TRUE |                           [10] |\n"
-     "+----+-------------+--------------------------------+-------+--------------------------------+\n"
+     "+----+-------------+--------------------------------+-------+--------------------------------"
+     "+\n"
+     "| op |         two |                        nothing |   yes |                              b "
+     "|\n"
+     "+----+-------------+--------------------------------+-------+--------------------------------"
+     "+\n"
+     "| +I |           2 |                         <NULL> |  TRUE |                           [10] "
+     "|\n"
+     "+----+-------------+--------------------------------+-------+--------------------------------"
+     "+\n"
      "Received a total of 1 row\n"},
     {SEQ "SELECT id % 2 AS m, COUNT(*) AS n FROM seq WHERE id < 4 GROUP BY id % 2",
      "+----+-------------+----------------------+\n"
@@ -102,12 +112,16 @@ static const struct {
      "| +U |           1 |                    2 |\n"
      "+----+-------------+----------------------+\n"
      "Received a total of 4 rows\n"},
-    {"SET 'execution.runtime-mode' = 'batch';" SEQ "SELECT id % 2 AS m, SUM(id) AS s FROM seq GROUP BY id % 2 HAVING SUM(id) > 25",
+    {"SET 'execution.runtime-mode' = 'batch';" SEQ
+     "SELECT id % 2 AS m, SUM(id) AS s FROM seq GROUP BY id % 2 HAVING SUM(id) > 25",
      "+---+----+\n| m |  s |\n+---+----+\n| 0 | 30 |\n+---+----+\n1 row in set\n"},
-    {"SET 'execution.runtime-mode' = 'batch'; SELECT s FROM (VALUES ('long text that is wider than thirty columns'), ('\xe6\xbc\xa2')) AS v (s)",
-     "+---------------------------------------------+\n|                                           s |\n+---------------------------------------------+\n"
+    {"SET 'execution.runtime-mode' = 'batch'; SELECT s FROM (VALUES ('long text that is wider than "
+     "thirty columns'), ('\xe6\xbc\xa2')) AS v (s)",
+     "+---------------------------------------------+\n|                                           "
+     "s |\n+---------------------------------------------+\n"
      "| long text that is wider than thirty columns |\n"},
-    {"SELECT s FROM (VALUES ('long text that is wider than thirty columns'), (CAST('\xe6\xbc\xa2\xe5\xad\x97' AS STRING))) AS v (s)",
+    {"SELECT s FROM (VALUES ('long text that is wider than thirty columns'), "
+     "(CAST('\xe6\xbc\xa2\xe5\xad\x97' AS STRING))) AS v (s)",
      "+----+--------------------------------+\n"
      "| op |                              s |\n"
      "+----+--------------------------------+\n"
@@ -116,19 +130,30 @@ static const struct {
      "+----+--------------------------------+\n"
      "Received a total of 2 rows\n"},
     {"SET 'execution.runtime-mode' = 'batch';" SEQ "SELECT id FROM seq",
-     "+----+\n| id |\n+----+\n|  1 |\n|  2 |\n|  3 |\n|  4 |\n|  5 |\n+----+\n10 rows in set\n[WARN] only the first 5 rows are shown\n"},
-    {"CREATE TABLE t (k STRING NOT NULL COMMENT 'c', ts TIMESTAMP(3), d AS UPPER(k), WATERMARK FOR ts AS ts - INTERVAL '1' SECOND, "
-     "PRIMARY KEY (k) NOT ENFORCED) WITH ('connector' = 'filesystem', 'path' = 'DIR/x', 'format' = 'csv'); DESCRIBE t",
-     "+------+------------------------+-------+--------+---------------+----------------------------+---------+\n"
-     "| name |                   type |  null |    key |        extras |                  watermark | comment |\n"
-     "+------+------------------------+-------+--------+---------------+----------------------------+---------+\n"
-     "|    k |                 STRING | FALSE | PRI(k) |        <NULL> |                     <NULL> |       c |\n"
-     "|   ts | TIMESTAMP(3) *ROWTIME* |  TRUE | <NULL> |        <NULL> | `ts` - INTERVAL '1' SECOND |  <NULL> |\n"
-     "|    d |                 STRING | FALSE | <NULL> | AS UPPER(`k`) |                     <NULL> |  <NULL> |\n"
-     "+------+------------------------+-------+--------+---------------+----------------------------+---------+\n"
+     "+----+\n| id |\n+----+\n|  1 |\n|  2 |\n|  3 |\n|  4 |\n|  5 |\n+----+\n10 rows in "
+     "set\n[WARN] only the first 5 rows are shown\n"},
+    {"CREATE TABLE t (k STRING NOT NULL COMMENT 'c', ts TIMESTAMP(3), d AS UPPER(k), WATERMARK FOR "
+     "ts AS ts - INTERVAL '1' SECOND, "
+     "PRIMARY KEY (k) NOT ENFORCED) WITH ('connector' = 'filesystem', 'path' = 'DIR/x', 'format' = "
+     "'csv'); DESCRIBE t",
+     "+------+------------------------+-------+--------+---------------+---------------------------"
+     "-+---------+\n"
+     "| name |                   type |  null |    key |        extras |                  "
+     "watermark | comment |\n"
+     "+------+------------------------+-------+--------+---------------+---------------------------"
+     "-+---------+\n"
+     "|    k |                 STRING | FALSE | PRI(k) |        <NULL> |                     "
+     "<NULL> |       c |\n"
+     "|   ts | TIMESTAMP(3) *ROWTIME* |  TRUE | <NULL> |        <NULL> | `ts` - INTERVAL '1' "
+     "SECOND |  <NULL> |\n"
+     "|    d |                 STRING | FALSE | <NULL> | AS UPPER(`k`) |                     "
+     "<NULL> |  <NULL> |\n"
+     "+------+------------------------+-------+--------+---------------+---------------------------"
+     "-+---------+\n"
      "3 rows in set\n"},
     {"SET 'parallelism.default' = '2'; SET pipeline.name = x; RESET pipeline.name; SET",
-     "+---------------------+-------+\n|                 key | value |\n+---------------------+-------+\n| parallelism.default |     2 |\n"
+     "+---------------------+-------+\n|                 key | value "
+     "|\n+---------------------+-------+\n| parallelism.default |     2 |\n"
      "+---------------------+-------+\n1 row in set\n"},
     {"CREATE VIEW v AS SELECT 1 AS one; SHOW CREATE VIEW v", "CREATE VIEW v AS SELECT 1 AS one\n"},
 };
@@ -138,12 +163,12 @@ START_TEST(a_statement_shows_this)
     struct err err = {0};
 
     ck_assert_ok(run(cases[_i].sql, &err));
-    ck_assert_msg(strncmp(buf_cstr(&shown), cases[_i].shown, strlen(cases[_i].shown)) == 0, "got\n%s\nexpected\n%s",
-                  buf_cstr(&shown), cases[_i].shown);
+    ck_assert_msg(strncmp(buf_cstr(&shown), cases[_i].shown, strlen(cases[_i].shown)) == 0,
+                  "got\n%s\nexpected\n%s", buf_cstr(&shown), cases[_i].shown);
 }
 END_TEST
 
-/* ---- jobs --------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 START_TEST(insert_and_select_go_through_files)
 {
@@ -151,13 +176,16 @@ START_TEST(insert_and_select_go_through_files)
 
     tmpdir_write(&tmp, "in.csv", "a,1\nb,2\na,3\n,0\n", 15);
     ck_assert_ok(run("SET 'execution.runtime-mode' = 'batch'; SET 'table.dml-sync' = 'true';"
-                     "CREATE TABLE t (k STRING, v INT) WITH ('connector' = 'filesystem', 'path' = 'DIR/in.csv', 'format' = 'csv');"
-                     "CREATE TABLE o (k STRING, n BIGINT, s INT) WITH ('connector' = 'filesystem', 'path' = 'DIR/out', 'format' = 'csv', 'csv.null-literal' = 'NULL');"
+                     "CREATE TABLE t (k STRING, v INT) WITH ('connector' = 'filesystem', 'path' = "
+                     "'DIR/in.csv', 'format' = 'csv');"
+                     "CREATE TABLE o (k STRING, n BIGINT, s INT) WITH ('connector' = 'filesystem', "
+                     "'path' = 'DIR/out', 'format' = 'csv', 'csv.null-literal' = 'NULL');"
                      "INSERT INTO o SELECT k, COUNT(*), SUM(v) FROM t GROUP BY k;"
                      "INSERT INTO o (s, k) VALUES (7, 'z');"
                      "SELECT COUNT(*) AS n, SUM(n) AS rows_in, SUM(s) AS s, MAX(k) AS k FROM o",
                      &err));
-    ck_assert_str_eq(buf_cstr(&shown), "+---+---------+----+---+\n| n | rows_in |  s | k |\n+---+---------+----+---+\n| 4 |       4 | 13 | z |\n"
+    ck_assert_str_eq(buf_cstr(&shown), "+---+---------+----+---+\n| n | rows_in |  s | k "
+                                       "|\n+---+---------+----+---+\n| 4 |       4 | 13 | z |\n"
                                        "+---+---------+----+---+\n1 row in set\n");
 }
 END_TEST
@@ -169,22 +197,27 @@ START_TEST(a_job_is_shown_and_stopped)
     const char *id;
     size_t count;
 
-    ck_assert_ok(run("CREATE TABLE g (v INT) WITH ('connector' = 'datagen', 'rows-per-second' = '10');"
-                     "CREATE TABLE b (v INT) WITH ('connector' = 'blackhole'); SET 'pipeline.name' = 'mine'; INSERT INTO b SELECT v FROM g; SHOW JOBS",
-                     &err));
+    ck_assert_ok(
+        run("CREATE TABLE g (v INT) WITH ('connector' = 'datagen', 'rows-per-second' = '10');"
+            "CREATE TABLE b (v INT) WITH ('connector' = 'blackhole'); SET 'pipeline.name' = "
+            "'mine'; INSERT INTO b SELECT v FROM g; SHOW JOBS",
+            &err));
     ck_assert_ptr_nonnull(strstr(buf_cstr(&shown), "|     mine |"));
     count = dispatcher_list(dispatcher, jobs, 2);
     ck_assert_uint_eq(count, 1);
     id = arena_strdup(arena, job_id(jobs[0]));
     ck_assert_ok(run(arena_printf(arena, "DESCRIBE JOB '%s'", id), &err));
     ck_assert_ptr_nonnull(strstr(buf_cstr(&shown), id));
-    ck_assert_rc_msg(run(arena_printf(arena, "STOP JOB '%s' WITH SAVEPOINT", id), &err), RC_INVALID, "savepoint");
+    ck_assert_rc_msg(run(arena_printf(arena, "STOP JOB '%s' WITH SAVEPOINT", id), &err), RC_INVALID,
+                     "savepoint");
     ck_assert_ok(run(arena_printf(arena, "STOP JOB '%s'", id), &err));
     ck_assert(job_wait(jobs[0], 20000));
     ck_assert_int_eq(job_state(jobs[0]), JOB_CANCELED);
-    ck_assert_rc_msg(run(arena_printf(arena, "STOP JOB '%s'", id), &err), RC_STATE, "has ended: it is CANCELED");
+    ck_assert_rc_msg(run(arena_printf(arena, "STOP JOB '%s'", id), &err), RC_STATE,
+                     "has ended: it is CANCELED");
     dispatcher_release(dispatcher, jobs[0]);
-    ck_assert_rc_msg(run("STOP JOB '00000000000000000000000000000000'", &err), RC_NOT_FOUND, "there is no job 0000");
+    ck_assert_rc_msg(run("STOP JOB '00000000000000000000000000000000'", &err), RC_NOT_FOUND,
+                     "there is no job 0000");
 }
 END_TEST
 
@@ -195,12 +228,16 @@ START_TEST(a_job_stopped_with_a_savepoint_goes_on_from_it)
     const char *path;
     char *end;
 
-    ck_assert_ok(run("SET 'execution.checkpointing.savepoint-dir' = 'DIR/sp'; SET 'parallelism.default' = '2';"
-                     "CREATE TABLE g (id BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '400', 'fields.id.kind' = 'sequence', "
-                     "'fields.id.start' = '1', 'fields.id.end' = '400');"
-                     "CREATE TABLE o (m BIGINT, n BIGINT) WITH ('connector' = 'filesystem', 'path' = 'DIR/out', 'format' = 'csv');"
-                     "SET 'execution.runtime-mode' = 'batch'; INSERT INTO o SELECT id % 7, COUNT(*) FROM g GROUP BY id % 7",
-                     &err));
+    ck_assert_ok(run(
+        "SET 'execution.checkpointing.savepoint-dir' = 'DIR/sp'; SET 'parallelism.default' = '2';"
+        "CREATE TABLE g (id BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '400', "
+        "'fields.id.kind' = 'sequence', "
+        "'fields.id.start' = '1', 'fields.id.end' = '400');"
+        "CREATE TABLE o (m BIGINT, n BIGINT) WITH ('connector' = 'filesystem', 'path' = 'DIR/out', "
+        "'format' = 'csv');"
+        "SET 'execution.runtime-mode' = 'batch'; INSERT INTO o SELECT id % 7, COUNT(*) FROM g "
+        "GROUP BY id % 7",
+        &err));
     ck_assert_uint_eq(dispatcher_list(dispatcher, &job, 1), 1);
     clock_sleep_ns(env.clock, 300 * NS_PER_MS);
     ck_assert_ok(run(arena_printf(arena, "STOP JOB '%s' WITH SAVEPOINT", job_id(job)), &err));
@@ -209,13 +246,21 @@ START_TEST(a_job_stopped_with_a_savepoint_goes_on_from_it)
     ck_assert_ptr_nonnull(path);
     end = strchr(path, ' ');
     path = arena_strndup(arena, path, (size_t)(end - path));
-    ck_assert_ok(run(arena_printf(arena, "SET 'execution.state-recovery.path' = '%s'; SET 'table.dml-sync' = 'true';"
-                                         "INSERT INTO o SELECT id %% 7, COUNT(*) FROM g GROUP BY id %% 7", path),
-                     &err));
+    ck_assert_ok(run(
+        arena_printf(arena,
+                     "SET 'execution.state-recovery.path' = '%s'; SET 'table.dml-sync' = 'true';"
+                     "INSERT INTO o SELECT id %% 7, COUNT(*) FROM g GROUP BY id %% 7",
+                     path),
+        &err));
     ck_assert_ok(run("SELECT COUNT(*) AS groups_out, SUM(n) AS n FROM o", &err));
-    ck_assert_str_eq(buf_cstr(&shown), "+------------+-----+\n| groups_out |   n |\n+------------+-----+\n|          7 | 400 |\n"
-                                       "+------------+-----+\n1 row in set\n");
-    ck_assert_rc(run("SET 'execution.state-recovery.path' = 'DIR/nowhere'; INSERT INTO o SELECT 1, id FROM g", &err), RC_NOT_FOUND);
+    ck_assert_str_eq(
+        buf_cstr(&shown),
+        "+------------+-----+\n| groups_out |   n |\n+------------+-----+\n|          7 | 400 |\n"
+        "+------------+-----+\n1 row in set\n");
+    ck_assert_rc(run("SET 'execution.state-recovery.path' = 'DIR/nowhere'; INSERT INTO o SELECT 1, "
+                     "id FROM g",
+                     &err),
+                 RC_NOT_FOUND);
 }
 END_TEST
 
@@ -223,7 +268,9 @@ START_TEST(a_failed_query_gives_the_jobs_reason)
 {
     struct err err = {0};
 
-    ck_assert_rc_msg(run("CREATE TABLE t (v INT) WITH ('connector' = 'filesystem', 'path' = 'DIR/missing', 'format' = 'csv'); SELECT v FROM t", &err),
+    ck_assert_rc_msg(run("CREATE TABLE t (v INT) WITH ('connector' = 'filesystem', 'path' = "
+                         "'DIR/missing', 'format' = 'csv'); SELECT v FROM t",
+                         &err),
                      RC_NOT_FOUND, "missing");
     ck_assert_rc_msg(run(SEQ "SELECT 1 / (id - 5) FROM seq", &err), RC_INVALID, "zero");
 }
@@ -244,9 +291,11 @@ START_TEST(a_query_can_be_interrupted)
     struct ast_script script;
     struct err err = {0};
 
-    ck_assert_ok(run("CREATE TABLE g (v INT) WITH ('connector' = 'datagen', 'rows-per-second' = '10')", &err));
+    ck_assert_ok(run(
+        "CREATE TABLE g (v INT) WITH ('connector' = 'datagen', 'rows-per-second' = '10')", &err));
     ck_assert_ok(sql_parse_script(arena, bytes_of_str("SELECT v FROM g"), &script, &err));
-    ck_assert_rc_msg(session_execute(session, script.statements[0], &handler, &result, &err), RC_CANCELLED, "was cancelled");
+    ck_assert_rc_msg(session_execute(session, script.statements[0], &handler, &result, &err),
+                     RC_CANCELLED, "was cancelled");
     session_interrupt(session); /* nothing to cancel: no-op */
 }
 END_TEST
@@ -255,8 +304,9 @@ START_TEST(a_query_writes_no_checkpoints)
 {
     struct err err = {0};
 
-    ck_assert_ok(run("SET 'execution.checkpointing.dir' = 'DIR/cp'; SET 'execution.checkpointing.interval' = '10 ms';" SEQ
-                     "SELECT COUNT(*) FROM seq", &err));
+    ck_assert_ok(run("SET 'execution.checkpointing.dir' = 'DIR/cp'; SET "
+                     "'execution.checkpointing.interval' = '10 ms';" SEQ "SELECT COUNT(*) FROM seq",
+                     &err));
     ck_assert(!fs_exists(env.fs, tmpdir_at(&tmp, "cp")));
 }
 END_TEST
@@ -274,8 +324,10 @@ START_TEST(a_server_may_refuse_jobs)
 
     session_free(session);
     start(&options);
-    ck_assert_rc_msg(run(SEQ "CREATE TABLE b (v BIGINT) WITH ('connector' = 'blackhole'); INSERT INTO b SELECT id FROM seq", &err), RC_LIMIT,
-                     "no room for insert-into_default_catalog.default_database.b");
+    ck_assert_rc_msg(run(SEQ "CREATE TABLE b (v BIGINT) WITH ('connector' = 'blackhole'); INSERT "
+                             "INTO b SELECT id FROM seq",
+                         &err),
+                     RC_LIMIT, "no room for insert-into_default_catalog.default_database.b");
     ck_assert_rc(run("SELECT id FROM seq", &err), RC_LIMIT);
 }
 END_TEST
@@ -288,7 +340,9 @@ START_TEST(a_dry_run_starts_nothing)
 
     session_free(session);
     start(&options);
-    ck_assert_ok(run(SEQ "CREATE TABLE o (v BIGINT) WITH ('connector' = 'filesystem', 'path' = 'DIR/out', 'format' = 'csv'); INSERT INTO o SELECT id FROM seq", &err));
+    ck_assert_ok(run(SEQ "CREATE TABLE o (v BIGINT) WITH ('connector' = 'filesystem', 'path' = "
+                         "'DIR/out', 'format' = 'csv'); INSERT INTO o SELECT id FROM seq",
+                     &err));
     ck_assert_uint_gt(shown.len, 0);
     ck_assert_uint_eq(dispatcher_list(dispatcher, &job, 1), 0);
     ck_assert(!fs_exists(env.fs, tmpdir_at(&tmp, "out")));
@@ -296,8 +350,12 @@ START_TEST(a_dry_run_starts_nothing)
 END_TEST
 
 TEST_MAIN("session", tcase_add_checked_fixture(tc, setup, teardown);
-          tcase_add_loop_test(tc, a_statement_shows_this, 0, ARRAY_LEN(cases)); tcase_add_test(tc, insert_and_select_go_through_files);
-          tcase_add_test(tc, a_job_is_shown_and_stopped); tcase_add_test(tc, a_job_stopped_with_a_savepoint_goes_on_from_it);
-          tcase_add_test(tc, a_failed_query_gives_the_jobs_reason); tcase_add_test(tc, a_query_can_be_interrupted);
-          tcase_add_test(tc, a_query_writes_no_checkpoints); tcase_add_test(tc, a_server_may_refuse_jobs);
+          tcase_add_loop_test(tc, a_statement_shows_this, 0, ARRAY_LEN(cases));
+          tcase_add_test(tc, insert_and_select_go_through_files);
+          tcase_add_test(tc, a_job_is_shown_and_stopped);
+          tcase_add_test(tc, a_job_stopped_with_a_savepoint_goes_on_from_it);
+          tcase_add_test(tc, a_failed_query_gives_the_jobs_reason);
+          tcase_add_test(tc, a_query_can_be_interrupted);
+          tcase_add_test(tc, a_query_writes_no_checkpoints);
+          tcase_add_test(tc, a_server_may_refuse_jobs);
           tcase_add_test(tc, a_dry_run_starts_nothing))
