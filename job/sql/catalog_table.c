@@ -397,8 +397,7 @@ enum rc catalog_create_view(struct catalog *c, const struct ast_statement *s, st
     return catalog_add(c, o, err);
 }
 
-/* ---- SHOW CREATE TABLE
- * --------------------------------------------------------------------------- */
+/* ---- SHOW CREATE TABLE ----------------------------------------------------------------------- */
 
 static void print_columns(const struct catalog_entry *e, struct buf *out)
 {

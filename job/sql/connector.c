@@ -608,8 +608,7 @@ static enum rc file_sink_of(struct arena *arena, const struct connector_table *t
     return RC_OK;
 }
 
-/* ---- entry points
- * -------------------------------------------------------------------------------- */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 enum rc connector_source_of(struct arena *arena, const struct connector_table *t,
                             struct connector_source *out, struct err *err)

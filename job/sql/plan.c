@@ -29,8 +29,7 @@ static void plan_release(struct plan *p, bool keep_arena)
         arena_free(p->arena);
 }
 
-/* ---- sinks
- * ---------------------------------------------------------------------------------------- */
+/* ---- sinks ----------------------------------------------------------------------------------- */
 
 static enum rc refuse_updates(struct plan *p, const struct plan_stream *s,
                               const struct ast_insert *insert)
@@ -278,8 +277,7 @@ static enum rc plan_collect(struct plan *p, const struct ast_statement *st,
     return connect_sink(p, s, op, 1, "collect");
 }
 
-/* ---- batch or streaming
- * ----------------------------------------------------------------------------- */
+/* ---- batch or streaming ---------------------------------------------------------------------- */
 
 struct request { /* one way to plan a statement, tried for streaming or batch */
     const struct plan_context *ctx;
@@ -327,8 +325,7 @@ static enum rc plan_statement(struct request *r, struct plan *p, struct err *err
     return rc;
 }
 
-/* ---- entry points
- * ------------------------------------------------------------------------------------ */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 static const char *default_job_name(struct plan *p, const struct ast_statement *s)
 {

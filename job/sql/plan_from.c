@@ -534,8 +534,7 @@ enum rc plan_window_assign(struct plan *p, struct plan_stream *s)
     return RC_OK;
 }
 
-/* ---- FROM
- * ---------------------------------------------------------------------------------------- */
+/* ---- FROM ------------------------------------------------------------------------------------ */
 
 enum rc plan_from(struct plan *p, const struct ast_from *from, struct plan_stream *s)
 {

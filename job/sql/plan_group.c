@@ -61,8 +61,7 @@ static bool same(const struct group *g, const struct ast_expr *a, const struct a
     return ast_expr_equal(a, b, column_of, (void *)(uintptr_t)g);
 }
 
-/* ---- which queries group
- * ------------------------------------------------------------------------- */
+/* ---- which queries group --------------------------------------------------------------------- */
 
 static bool find_aggregate(void *ctx, const struct ast_expr *e)
 {
@@ -81,8 +80,7 @@ bool plan_is_grouped(const struct ast_query *q)
     return found;
 }
 
-/* ---- keys
- * ----------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 /* GROUP BY 2 and GROUP BY alias stand for an item of the select list. */
 static enum rc resolve_key(struct group *g, const struct ast_expr *key, uint32_t item_count,
@@ -159,8 +157,7 @@ static enum rc add_keys(struct group *g, const struct ast_query *q, uint32_t ite
     return RC_OK;
 }
 
-/* ---- calls
- * ----------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 struct call_walk {
     struct group *group;
@@ -346,8 +343,7 @@ static enum rc add_columns(struct group *g)
     return RC_OK;
 }
 
-/* ---- the aggregate
- * ---------------------------------------------------------------------------------- */
+/* ---- the aggregate --------------------------------------------------------------------------- */
 
 /* Name of a key in the state's type: the one table column in it, else its text; so that aliases do
  * not matter. */
@@ -611,8 +607,7 @@ static enum rc add_window(struct group *g, const struct plan_window *window, uin
     return RC_OK;
 }
 
-/* ---- after the aggregate
- * ----------------------------------------------------------------------------- */
+/* ---- after the aggregate --------------------------------------------------------------------- */
 
 static struct ast_expr *replace(void *ctx, const struct ast_expr *e, enum rc *rc, struct err *err)
 {

@@ -142,8 +142,7 @@ enum rc plan_project(struct plan *p, struct plan_stream *s, uint32_t count,
     return RC_OK;
 }
 
-/* ---- SELECT
- * -------------------------------------------------------------------------------------- */
+/* ---- SELECT ---------------------------------------------------------------------------------- */
 
 static bool find_aggregate(void *ctx, const struct ast_expr *e)
 {
@@ -213,8 +212,7 @@ static enum rc plan_select_core(struct plan *p, const struct ast_query *q, struc
     return q->distinct ? plan_distinct(p, s) : RC_OK;
 }
 
-/* ---- UNION ALL
- * ----------------------------------------------------------------------------------- */
+/* ---- UNION ALL ------------------------------------------------------------------------------- */
 
 #define UNION_BRANCHES_MAX 500
 

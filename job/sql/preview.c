@@ -68,8 +68,7 @@ static enum rc send(struct preview *p, struct err *err)
     return rc;
 }
 
-/* ---- widths
- * ----------------------------------------------------------------------------------------- */
+/* ---- widths ---------------------------------------------------------------------------------- */
 
 static size_t timestamp_width(uint8_t precision)
 {
@@ -127,8 +126,7 @@ static void set_columns(struct preview *p, const struct schema *schema)
     }
 }
 
-/* ---- cells
- * -------------------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 static void print_local(struct preview *p, const struct column *c, uint32_t row, struct buf *out)
 {
@@ -227,8 +225,7 @@ static void append_head(struct preview *p)
     append_border(p);
 }
 
-/* ---- handler
- * ------------------------------------------------------------------------------------------- */
+/* ---- handler --------------------------------------------------------------------------------- */
 
 static enum rc begin(void *ctx, const struct schema *schema, const struct statement_result *result,
                      struct err *err)

@@ -63,8 +63,7 @@ void session_complete(struct session *s, const char *prefix,
     catalog_list(s->catalog, complete_entry, &c);
 }
 
-/* ---- jobs
- * ---------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 static void set_waiting(struct session *s, struct job *job)
 {
@@ -176,8 +175,7 @@ static enum rc execute_insert(struct session *s, const struct ast_statement *st,
     return rc;
 }
 
-/* ---- SELECT
- * --------------------------------------------------------------------------------------- */
+/* ---- SELECT ---------------------------------------------------------------------------------- */
 
 struct collector {
     const struct result_handler *handler;
@@ -268,8 +266,7 @@ out:
     return rc;
 }
 
-/* ---- the rest
- * -------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static enum rc execute_view(struct session *s, const struct ast_statement *st, struct err *err)
 {

@@ -106,8 +106,7 @@ enum rc session_text_rows(const struct result_handler *h, struct statement_resul
     return table_end(&t);
 }
 
-/* ---- SET, SHOW TABLES, SHOW CREATE
- * ----------------------------------------------------------------- */
+/* ---- SET, SHOW TABLES, SHOW CREATE ----------------------------------------------------------- */
 
 static void add_setting(void *ctx, const struct option *option, const char *value,
                         enum config_layer source)
@@ -181,8 +180,7 @@ enum rc session_show_create(struct session *s, const struct ast_statement *st,
     return rc;
 }
 
-/* ---- DESCRIBE
- * -------------------------------------------------------------------------------------- */
+/* ---- DESCRIBE -------------------------------------------------------------------------------- */
 
 static void describe_column(struct table *t, const struct catalog_entry *e, uint32_t index,
                             bool comments, struct arena *a)
@@ -272,8 +270,7 @@ out:
     return rc;
 }
 
-/* ---- jobs
- * ------------------------------------------------------------------------------------------ */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 static enum rc find_job(struct session *s, const char *id, struct job **out, struct err *err)
 {

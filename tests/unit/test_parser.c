@@ -178,8 +178,7 @@ static enum rc dump_script(const char *sql, struct buf *out, struct err *err)
     return rc;
 }
 
-/* ---- what is right
- * ------------------------------------------------------------------------------- */
+/* ---- what is right --------------------------------------------------------------------------- */
 
 static const struct {
     const char *sql, *tree;
@@ -371,8 +370,7 @@ START_TEST(operators_bind_as_in_flink_and_print_back)
 }
 END_TEST
 
-/* ---- what is wrong
- * --------------------------------------------------------------------------------- */
+/* ---- what is wrong --------------------------------------------------------------------------- */
 
 static const struct {
     const char *sql;
@@ -521,8 +519,7 @@ START_TEST(the_caret_counts_terminal_columns)
 }
 END_TEST
 
-/* ---- limits
- * ------------------------------------------------------------------------------------------ */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 static enum rc parse_repeated(const char *head, const char *part, size_t times, const char *middle,
                               const char *tail, struct err *err)
@@ -580,8 +577,7 @@ START_TEST(text_that_is_not_utf8_is_refused)
 }
 END_TEST
 
-/* ---- texts of statements, and the interactive client
- * --------------------------------------------------- */
+/* ---- texts of statements, and the interactive client ----------------------------------------- */
 
 START_TEST(statements_keep_their_text)
 {

@@ -211,8 +211,7 @@ START_TEST(aggregates_have_flinks_types)
 }
 END_TEST
 
-/* ---- ids
- * ------------------------------------------------------------------------------------------ */
+/* ---- ids ------------------------------------------------------------------------------------- */
 
 /* Both statements give the named operator the same id (or, `differ`, another). */
 static const struct {
@@ -312,8 +311,7 @@ START_TEST(equal_operators_are_told_apart)
 }
 END_TEST
 
-/* ---- specs
- * --------------------------------------------------------------------------------------- */
+/* ---- specs ----------------------------------------------------------------------------------- */
 
 static const struct operator_spec *operator_of(const struct graph *g, const char *prefix)
 {
@@ -406,8 +404,7 @@ START_TEST(the_job_carries_name_sql_and_key_groups)
 }
 END_TEST
 
-/* ---- mistakes
- * -------------------------------------------------------------------------------------- */
+/* ---- mistakes -------------------------------------------------------------------------------- */
 
 static const struct {
     const char *sql;
@@ -530,8 +527,7 @@ START_TEST(views_over_views_meet_a_limit)
 }
 END_TEST
 
-/* ---- EXPLAIN
- * ---------------------------------------------------------------------------------------- */
+/* ---- EXPLAIN --------------------------------------------------------------------------------- */
 
 START_TEST(explain_shows_three_sections)
 {
