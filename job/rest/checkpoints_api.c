@@ -112,7 +112,7 @@ void api_checkpoints_config(struct call *c)
                      config_enum(cfg, OPT_BACKEND_TYPE) == BACKEND_TYPE_ROCKSDB ? "EmbeddedRocksDBStateBackend" : "HashMapStateBackend",
                      "checkpoint_storage", files ? "FileSystemCheckpointStorage" : "JobManagerCheckpointStorage",
                      "unaligned_checkpoints", 0, "tolerable_failed_checkpoints", config_int(cfg, OPT_CP_TOLERABLE_FAILURES),
-                     "aligned_checkpoint_timeout", 0, "checkpoints_after_tasks_finish", 1, "state_changelog_enabled", 0,
+                     "aligned_checkpoint_timeout", 0, "checkpoints_after_tasks_finish", (int)config_bool(cfg, OPT_CP_AFTER_FINISH), "state_changelog_enabled", 0,
                      "changelog_periodic_materialization_interval", 600000, "changelog_storage", "memory"));
 }
 
