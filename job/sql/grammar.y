@@ -1,7 +1,8 @@
-/* grammar.y - Flink's SQL as far as varve has it, by lemon. Actions only call the builders of parser_priv.h.
+/* grammar.y - Flink's SQL as far as varve has it, by lemon. Actions only call the builders of
+ * parser_priv.h.
  *
- * What Flink has and varve has not (JOIN, ORDER BY, OVER ...) is a syntax error here; parser.c turns it into an
- * RC_UNSUPPORTED that names the thing. Words in %fallback may also be names. */
+ * What Flink has and varve has not (JOIN, ORDER BY, OVER ...) is a syntax error here; parser.c turns
+ * it into an RC_UNSUPPORTED that names the thing. Words in %fallback may also be names. */
 %include {
 #include "job/sql/parser_priv.h"
 
@@ -19,11 +20,11 @@
 %destructor input { (void)p; }
 %parse_failure { (void)p; }
 
-%fallback IDENT BEGIN BOTH CHANGELOG_MODE COMMENT CONSTRAINT DESC DESCRIBE DESCRIPTOR DRAIN ENFORCED EXCLUDING
-    EXECUTE EXIT EXPLAIN EXTENDED FILTER HELP IF INCLUDING JOB JOBS KEY LEADING LOCAL METADATA OVERWRITE
-    OVERWRITING PARTITIONED PLACING PLAN PRECISION QUIT RESET SAVEPOINT SHOW STATEMENT STOP SYMMETRIC TABLES TEMPORARY
-    TRAILING VIEW VIEWS VIRTUAL WATERMARK WITHOUT ZONE OVERLAY POSITION SUBSTRING TRIM FLOOR CEIL
-    TIMESTAMPADD TIMESTAMPDIFF EXTRACT.
+%fallback IDENT BEGIN BOTH CHANGELOG_MODE COMMENT CONSTRAINT DESC DESCRIBE DESCRIPTOR DRAIN
+    ENFORCED EXCLUDING EXECUTE EXIT EXPLAIN EXTENDED FILTER HELP IF INCLUDING JOB JOBS KEY LEADING
+    LOCAL METADATA OVERWRITE OVERWRITING PARTITIONED PLACING PLAN PRECISION QUIT RESET SAVEPOINT
+    SHOW STATEMENT STOP SYMMETRIC TABLES TEMPORARY TRAILING VIEW VIEWS VIRTUAL WATERMARK WITHOUT
+    ZONE OVERLAY POSITION SUBSTRING TRIM FLOOR CEIL TIMESTAMPADD TIMESTAMPDIFF EXTRACT.
 
 %left OR.
 %left AND.
@@ -36,8 +37,9 @@
 %nonassoc TO.
 
 /* Never part of a rule: known, so that the message can name them. */
-%token CROSS DEFAULT EXCEPT EXISTS FETCH FULL INNER INTERSECT JOIN LATERAL LIMIT MATCH_RECOGNIZE MINUS_WORD NATURAL OFFSET ON
-    ORDER OVER QUALIFY RBRACKET LBRACKET SIMILAR TABLESAMPLE UNNEST WINDOW.
+%token CROSS DEFAULT EXCEPT EXISTS FETCH FULL INNER INTERSECT JOIN LATERAL LIMIT MATCH_RECOGNIZE
+    MINUS_WORD NATURAL OFFSET ON ORDER OVER QUALIFY RBRACKET LBRACKET SIMILAR TABLESAMPLE UNNEST
+    WINDOW.
 
 input ::= statements.
 statements ::= .
@@ -61,14 +63,16 @@ statement(A) ::= RESET(T) setting(K). {
 setting(A) ::= SETTING(T). { A = T; }
 setting(A) ::= STRING(T). { A = T; }
 
-statement(A) ::= CREATE(T) temporary(M) TABLE if_not_exists(N) table_name(X) columns(C) comment(D) partitioned(R)
-                 with(W) like(L). {
+statement(A) ::= CREATE(T) temporary(M) TABLE if_not_exists(N) table_name(X) columns(C) comment(D)
+                 partitioned(R) with(W) like(L). {
     A = parse_create_table(p, &T, &(struct table_parts){M, N, &X, C, D, R, W, L});
 }
-statement ::= CREATE temporary TABLE if_not_exists table_name columns comment partitioned with like AS(T). {
+statement ::= CREATE temporary TABLE if_not_exists table_name columns comment partitioned with like
+              AS(T). {
     parse_unsupported(p, &T, "CREATE TABLE ... AS SELECT: create the table, then INSERT INTO it");
 }
-statement(A) ::= CREATE(T) temporary(M) VIEW if_not_exists(N) table_name(X) column_names(C) comment(D) AS query(Q). {
+statement(A) ::= CREATE(T) temporary(M) VIEW if_not_exists(N) table_name(X) column_names(C)
+                 comment(D) AS query(Q). {
     A = parse_create_view(p, &T, M, N, &X, C, D, Q);
 }
 statement(A) ::= DROP(T) temporary(M) TABLE if_exists(E) table_name(X). {
@@ -129,7 +133,9 @@ statement(A) ::= EXECUTE(T) query_statement(S). {
     A = S;
     A->pos = T.pos;
 }
-statement(A) ::= EXECUTE(T) STATEMENT SET BEGIN inserts(L) END. { A = parse_statement_set(p, &T, L); }
+statement(A) ::= EXECUTE(T) STATEMENT SET BEGIN inserts(L) END. {
+    A = parse_statement_set(p, &T, L);
+}
 statement(A) ::= BEGIN(T) STATEMENT SET SEMI inserts(L) END. { A = parse_statement_set(p, &T, L); }
 inserts(A) ::= insert(I) SEMI. { A = parse_list(p, NULL, I); }
 inserts(A) ::= inserts(L) insert(I) SEMI. { A = parse_list(p, L, I); }
@@ -243,8 +249,12 @@ column_key(A) ::= PRIMARY(T) KEY. {
     parse_unsupported(p, &T, "an enforced PRIMARY KEY: write PRIMARY KEY NOT ENFORCED");
 }
 %type table_part {struct table_part}
-table_part(A) ::= WATERMARK FOR name(N) AS expr(E). { A = (struct table_part){.token = N, .watermark = E}; }
-table_part(A) ::= PRIMARY(T) KEY LP names(L) RP NOT ENFORCED. { A = (struct table_part){.token = T, .key = L}; }
+table_part(A) ::= WATERMARK FOR name(N) AS expr(E). {
+    A = (struct table_part){.token = N, .watermark = E};
+}
+table_part(A) ::= PRIMARY(T) KEY LP names(L) RP NOT ENFORCED. {
+    A = (struct table_part){.token = T, .key = L};
+}
 table_part(A) ::= CONSTRAINT name PRIMARY(T) KEY LP names(L) RP NOT ENFORCED. {
     A = (struct table_part){.token = T, .key = L};
 }
@@ -268,9 +278,13 @@ base_type(A) ::= IDENT(N) LP INTEGER(L) COMMA INTEGER(S) RP. { A = parse_type(p,
 base_type(A) ::= IDENT(N) LT. { A = parse_type(p, &N, NULL, NULL); }
 base_type(A) ::= DATE. { A = type_of(TYPE_DATE); }
 base_type(A) ::= TIME(T) precision(N). { A = parse_type_time(p, TYPE_TIME, &T, N); }
-base_type(A) ::= TIME(T) precision(N) WITHOUT TIME ZONE. { A = parse_type_time(p, TYPE_TIME, &T, N); }
+base_type(A) ::= TIME(T) precision(N) WITHOUT TIME ZONE. {
+    A = parse_type_time(p, TYPE_TIME, &T, N);
+}
 base_type(A) ::= TIMESTAMP(T) precision(N). { A = parse_type_time(p, TYPE_TIMESTAMP, &T, N); }
-base_type(A) ::= TIMESTAMP(T) precision(N) WITHOUT TIME ZONE. { A = parse_type_time(p, TYPE_TIMESTAMP, &T, N); }
+base_type(A) ::= TIMESTAMP(T) precision(N) WITHOUT TIME ZONE. {
+    A = parse_type_time(p, TYPE_TIMESTAMP, &T, N);
+}
 base_type(A) ::= TIMESTAMP(T) precision(N) WITH LOCAL TIME ZONE. {
     A = parse_type_time(p, TYPE_TIMESTAMP_LTZ, &T, N);
 }
@@ -296,7 +310,9 @@ table_name(A) ::= name(C) DOT name(D) DOT name(N). { A = parse_table_name(p, &C,
 
 /* ---- INSERT and queries ---- */
 %type insert {struct ast_insert *}
-insert(A) ::= INSERT(T) into(O) table_name(N) hint(H) query(Q). { A = parse_insert(p, &T, O, &N, H, NULL, Q); }
+insert(A) ::= INSERT(T) into(O) table_name(N) hint(H) query(Q). {
+    A = parse_insert(p, &T, O, &N, H, NULL, Q);
+}
 insert(A) ::= INSERT(T) into(O) table_name(N) hint(H) LP names(C) RP query(Q). {
     A = parse_insert(p, &T, O, &N, H, C, Q);
 }
@@ -344,7 +360,9 @@ from(A) ::= FROM from_item(F) COMMA(T). {
 }
 from_item(A) ::= table_name(N) hint(H) alias(X). { A = parse_from_table(p, &N, H, &X); }
 from_item(A) ::= LP(T) query(Q) RP alias(X). { A = parse_from_query(p, &T, Q, &X); }
-from_item(A) ::= TABLE LP IDENT(F) LP tvf_args(L) RP RP alias(X). { A = parse_from_window(p, &F, L, &X); }
+from_item(A) ::= TABLE LP IDENT(F) LP tvf_args(L) RP RP alias(X). {
+    A = parse_from_window(p, &F, L, &X);
+}
 %type alias {struct alias_parts}
 alias(A) ::= . { A = (struct alias_parts){0}; }
 alias(A) ::= name(N). { A = (struct alias_parts){parse_text(p, &N), NULL}; }
@@ -388,14 +406,18 @@ expr(A) ::= expr(L) OR(T) expr(R). { A = parse_binary(p, OP_OR, &T, L, R); }
 expr(A) ::= expr(L) AND(T) expr(R). { A = parse_binary(p, OP_AND, &T, L, R); }
 expr(A) ::= NOT(T) expr(E). { A = parse_unary(p, OP_NOT, &T, E); }
 expr(A) ::= expr(E) IS(T) not(N) is_what(W). { A = parse_is(p, &T, E, N, W, NULL); } [IS]
-expr(A) ::= expr(E) IS(T) not(N) DISTINCT FROM value(V). { A = parse_is(p, &T, E, N, IS_DISTINCT_FROM, V); } [IS]
+expr(A) ::= expr(E) IS(T) not(N) DISTINCT FROM value(V). [IS] {
+    A = parse_is(p, &T, E, N, IS_DISTINCT_FROM, V);
+}
 expr(A) ::= value(L) comparison(O) value(R). { A = parse_binary(p, O.op, &O.token, L, R); }
 expr(A) ::= value(E) not(N) BETWEEN(T) symmetric(S) value(X) AND value(Y). {
     A = parse_between(p, &T, E, N, S, X, Y);
 }
 expr(A) ::= value(E) not(N) IN(T) LP exprs(L) RP. { A = parse_in(p, &T, E, N, L); }
 expr(A) ::= value(E) not(N) LIKE(T) value(X). { A = parse_like_expr(p, &T, E, N, X, NULL); }
-expr(A) ::= value(E) not(N) LIKE(T) value(X) ESCAPE value(Y). { A = parse_like_expr(p, &T, E, N, X, Y); }
+expr(A) ::= value(E) not(N) LIKE(T) value(X) ESCAPE value(Y). {
+    A = parse_like_expr(p, &T, E, N, X, Y);
+}
 %type not {bool}
 not(A) ::= . { A = false; }
 not(A) ::= NOT. { A = true; }
@@ -437,14 +459,18 @@ primary(A) ::= BINARY(T). { A = parse_literal(p, LIT_BINARY, &T); }
 primary(A) ::= DATE STRING(T). { A = parse_literal(p, LIT_DATE, &T); }
 primary(A) ::= TIME STRING(T). { A = parse_literal(p, LIT_TIME, &T); }
 primary(A) ::= TIMESTAMP STRING(T). { A = parse_literal(p, LIT_TIMESTAMP, &T); }
-primary(A) ::= INTERVAL(I) sign(N) STRING(T) interval_unit(U). { A = parse_interval(p, &I, N, &T, &U); }
+primary(A) ::= INTERVAL(I) sign(N) STRING(T) interval_unit(U). {
+    A = parse_interval(p, &I, N, &T, &U);
+}
 %type sign {bool}
 sign(A) ::= . { A = false; }
 sign(A) ::= MINUS. { A = true; }
 sign(A) ::= PLUS. { A = false; }
 %type interval_unit {struct unit_parts}
 interval_unit(A) ::= IDENT(U) precision(N). [ONE_UNIT] { A = (struct unit_parts){U, N, {0}, {0}}; }
-interval_unit(A) ::= IDENT(U) precision(N) TO IDENT(V) precision(M). { A = (struct unit_parts){U, N, V, M}; }
+interval_unit(A) ::= IDENT(U) precision(N) TO IDENT(V) precision(M). {
+    A = (struct unit_parts){U, N, V, M};
+}
 primary(A) ::= name(N). { A = parse_column_ref(p, NULL, &N); }
 primary(A) ::= name(Q) DOT name(N). { A = parse_column_ref(p, &Q, &N); }
 primary(A) ::= name(Q) DOT name DOT(T) name. {
@@ -454,7 +480,9 @@ primary(A) ::= name(Q) DOT name DOT(T) name. {
 primary(A) ::= CASE(T) when_list(W) else(E) END. { A = parse_case(p, &T, NULL, W, E); }
 primary(A) ::= CASE(T) expr(O) when_list(W) else(E) END. { A = parse_case(p, &T, O, W, E); }
 when_list(A) ::= WHEN expr(W) THEN expr(T). { A = parse_list(p, parse_list(p, NULL, W), T); }
-when_list(A) ::= when_list(L) WHEN expr(W) THEN expr(T). { A = parse_list(p, parse_list(p, L, W), T); }
+when_list(A) ::= when_list(L) WHEN expr(W) THEN expr(T). {
+    A = parse_list(p, parse_list(p, L, W), T);
+}
 %type else {struct ast_expr *}
 else(A) ::= . { A = NULL; }
 else(A) ::= ELSE expr(E). { A = E; }
@@ -467,23 +495,35 @@ call(A) ::= IDENT(F) LP RP. { A = parse_call(p, &F, false, NULL); }
 call(A) ::= IDENT(F) LP exprs(L) RP. { A = parse_call(p, &F, false, L); }
 call(A) ::= IDENT(F) LP ALL exprs(L) RP. { A = parse_call(p, &F, false, L); }
 call(A) ::= IDENT(F) LP DISTINCT exprs(L) RP. { A = parse_call(p, &F, true, L); }
-call(A) ::= IDENT(F) LP STAR(T) RP. { A = parse_call(p, &F, false, parse_list(p, NULL, parse_star(p, &T, NULL))); }
+call(A) ::= IDENT(F) LP STAR(T) RP. {
+    A = parse_call(p, &F, false, parse_list(p, NULL, parse_star(p, &T, NULL)));
+}
 call(A) ::= LEFT(F) LP exprs(L) RP. { A = parse_call(p, &F, false, L); }
 call(A) ::= RIGHT(F) LP exprs(L) RP. { A = parse_call(p, &F, false, L); }
 call(A) ::= FLOOR(F) LP exprs(L) RP. { A = parse_call(p, &F, false, L); }
 call(A) ::= CEIL(F) LP exprs(L) RP. { A = parse_call(p, &F, false, L); }
-call(A) ::= FLOOR(F) LP expr(E) TO IDENT(U) RP. { A = parse_unit_call(p, &F, &U, parse_list(p, NULL, E)); }
-call(A) ::= CEIL(F) LP expr(E) TO IDENT(U) RP. { A = parse_unit_call(p, &F, &U, parse_list(p, NULL, E)); }
-call(A) ::= EXTRACT(F) LP IDENT(U) FROM expr(E) RP. { A = parse_unit_call(p, &F, &U, parse_list(p, NULL, E)); }
+call(A) ::= FLOOR(F) LP expr(E) TO IDENT(U) RP. {
+    A = parse_unit_call(p, &F, &U, parse_list(p, NULL, E));
+}
+call(A) ::= CEIL(F) LP expr(E) TO IDENT(U) RP. {
+    A = parse_unit_call(p, &F, &U, parse_list(p, NULL, E));
+}
+call(A) ::= EXTRACT(F) LP IDENT(U) FROM expr(E) RP. {
+    A = parse_unit_call(p, &F, &U, parse_list(p, NULL, E));
+}
 call(A) ::= TIMESTAMPADD(F) LP IDENT(U) COMMA exprs(L) RP. { A = parse_unit_call(p, &F, &U, L); }
 call(A) ::= TIMESTAMPDIFF(F) LP IDENT(U) COMMA exprs(L) RP. { A = parse_unit_call(p, &F, &U, L); }
-call(A) ::= POSITION(F) LP value(X) IN value(S) RP. { A = parse_call(p, &F, false, parse_list(p, parse_list(p, NULL, X), S)); }
+call(A) ::= POSITION(F) LP value(X) IN value(S) RP. {
+    A = parse_call(p, &F, false, parse_list(p, parse_list(p, NULL, X), S));
+}
 call(A) ::= SUBSTRING(F) LP exprs(L) RP. { A = parse_call(p, &F, false, L); }
 call(A) ::= SUBSTRING(F) LP expr(S) FROM expr(I) for(N) RP. {
     A = parse_call(p, &F, false, parse_list_if(p, parse_list(p, parse_list(p, NULL, S), I), N));
 }
 call(A) ::= OVERLAY(F) LP expr(S) PLACING expr(R) FROM expr(I) for(N) RP. {
-    A = parse_call(p, &F, false, parse_list_if(p, parse_list(p, parse_list(p, parse_list(p, NULL, S), R), I), N));
+    struct sql_list *args = parse_list(p, parse_list(p, parse_list(p, NULL, S), R), I);
+
+    A = parse_call(p, &F, false, parse_list_if(p, args, N));
 }
 %type for {struct ast_expr *}
 for(A) ::= . { A = NULL; }
@@ -500,8 +540,8 @@ trim_side(A) ::= TRAILING(T). { A = T; }
 %code {
 #define EMPTY_RULES_MAX 64 /* by so many places the stack may grow before a token is shifted */
 
-/* Which tokens could have followed: replays the automaton over a copy of the stack, so that default reductions hide
- * nothing. Fallbacks do not count: a keyword is named only where it is meant. */
+/* Which tokens could have followed: replays the automaton over a copy of the stack, so that default
+ * reductions hide nothing. Fallbacks do not count: a keyword is named only where it is meant. */
 static bool accepts(const YYACTIONTYPE *states, size_t depth, YYCODETYPE token, YYACTIONTYPE *work)
 {
     size_t start_depth = depth;

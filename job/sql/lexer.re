@@ -13,19 +13,21 @@ struct keyword {
 static const struct keyword keywords[] = {
 #define K(word) {#word, TK_##word}
     K(ALL), K(AND), K(AS), K(BEGIN), K(BETWEEN), K(BOTH), K(BY), K(CASE), K(CAST), K(CEIL),
-    {"CEILING", TK_CEIL}, K(CHANGELOG_MODE), K(COMMENT), K(CONSTRAINT), K(CREATE), K(CROSS), K(DATE), K(DESC),
-    K(DESCRIBE), K(DESCRIPTOR), K(DISTINCT), K(DRAIN), K(DROP), K(ELSE), K(END), K(ENFORCED), K(ESCAPE),
-    K(EXCEPT), K(EXCLUDING), K(EXECUTE), K(EXISTS), K(EXIT), K(EXPLAIN), K(EXTENDED), K(EXTRACT), K(FALSE),
-    K(FETCH), K(FILTER), K(FLOOR), K(FOR), K(FROM), K(FULL), K(GROUP), K(HAVING), K(HELP), K(IF), K(IN),
-    K(INCLUDING), K(INNER), K(INSERT), K(INTERSECT), K(INTERVAL), K(INTO), K(IS), K(JOB), K(JOBS), K(JOIN),
-    K(KEY), K(LATERAL), K(LEADING), K(LEFT), K(LIKE), K(LIMIT), K(LOCAL), K(MATCH_RECOGNIZE), K(METADATA),
-    {"MINUS", TK_MINUS_WORD}, K(NATURAL), K(NOT), K(NULL), K(OFFSET), K(ON), K(OR), K(ORDER), K(OVER), K(OVERLAY),
-    K(OVERWRITE), K(OVERWRITING), K(PARTITIONED), K(PLACING), K(PLAN), K(POSITION), K(PRECISION), K(PRIMARY),
-    K(QUALIFY), K(QUIT), K(RESET), K(RIGHT), K(SAVEPOINT), K(SELECT), K(SET), K(SHOW), K(SIMILAR),
-    K(STATEMENT), K(STOP), K(SUBSTRING), K(SYMMETRIC), K(TABLE), K(TABLES), K(TABLESAMPLE), K(TEMPORARY), K(THEN),
-    K(TIME), K(TIMESTAMP), K(TIMESTAMPADD), K(TIMESTAMPDIFF), K(TO), K(TRAILING), K(TRIM), K(TRUE),
-    K(TRY_CAST), K(UNION), K(UNKNOWN), K(UNNEST), K(VALUES), K(VIEW), K(VIEWS), K(VIRTUAL), K(WATERMARK),
-    K(WHEN), K(WHERE), K(WINDOW), K(WITH), K(WITHOUT), K(ZONE),
+    {"CEILING", TK_CEIL}, K(CHANGELOG_MODE), K(COMMENT), K(CONSTRAINT), K(CREATE), K(CROSS),
+    K(DATE), K(DESC), K(DESCRIBE), K(DESCRIPTOR), K(DISTINCT), K(DRAIN), K(DROP), K(ELSE),
+    K(END), K(ENFORCED), K(ESCAPE), K(EXCEPT), K(EXCLUDING), K(EXECUTE), K(EXISTS), K(EXIT),
+    K(EXPLAIN), K(EXTENDED), K(EXTRACT), K(FALSE), K(FETCH), K(FILTER), K(FLOOR), K(FOR),
+    K(FROM), K(FULL), K(GROUP), K(HAVING), K(HELP), K(IF), K(IN), K(INCLUDING), K(INNER),
+    K(INSERT), K(INTERSECT), K(INTERVAL), K(INTO), K(IS), K(JOB), K(JOBS), K(JOIN), K(KEY),
+    K(LATERAL), K(LEADING), K(LEFT), K(LIKE), K(LIMIT), K(LOCAL), K(MATCH_RECOGNIZE),
+    K(METADATA), {"MINUS", TK_MINUS_WORD}, K(NATURAL), K(NOT), K(NULL), K(OFFSET), K(ON), K(OR),
+    K(ORDER), K(OVER), K(OVERLAY), K(OVERWRITE), K(OVERWRITING), K(PARTITIONED), K(PLACING),
+    K(PLAN), K(POSITION), K(PRECISION), K(PRIMARY), K(QUALIFY), K(QUIT), K(RESET), K(RIGHT),
+    K(SAVEPOINT), K(SELECT), K(SET), K(SHOW), K(SIMILAR), K(STATEMENT), K(STOP), K(SUBSTRING),
+    K(SYMMETRIC), K(TABLE), K(TABLES), K(TABLESAMPLE), K(TEMPORARY), K(THEN), K(TIME),
+    K(TIMESTAMP), K(TIMESTAMPADD), K(TIMESTAMPDIFF), K(TO), K(TRAILING), K(TRIM), K(TRUE),
+    K(TRY_CAST), K(UNION), K(UNKNOWN), K(UNNEST), K(VALUES), K(VIEW), K(VIEWS), K(VIRTUAL),
+    K(WATERMARK), K(WHEN), K(WHERE), K(WINDOW), K(WITH), K(WITHOUT), K(ZONE),
 #undef K
 };
 
@@ -63,7 +65,8 @@ const char *lexer_keyword_of(int kind)
 
 void lexer_init(struct lexer *lx, struct arena *arena, const char *text)
 {
-    *lx = (struct lexer){.arena = arena, .text = text, .cursor = text, .mark = text, .line = 1, .column = 1};
+    *lx = (struct lexer){.arena = arena, .text = text, .cursor = text, .mark = text};
+    lx->line = lx->column = 1;
 }
 
 /* Line and column of `at`, counted on from the last asked place. */
@@ -166,26 +169,30 @@ again:
                           return finish(lx, start, TK_HINT_END, out); }
     "\x00"              { lx->cursor--; return finish(lx, start, 0, out); }
 
-    name                { return finish(lx, start, lexer_keyword(start, (size_t)(lx->cursor - start)), out); }
+    name                { int kind = lexer_keyword(start, (size_t)(lx->cursor - start));
+                          return finish(lx, start, kind, out); }
     "`" ([^`\x00] | "``")+ "`" {
                           take_quoted(lx, start + 1, lx->cursor - 1, '`', out);
                           out->quoted = true;
                           return finish(lx, start, TK_IDENT, out); }
-    "``"                { return fail(lx, start, "a name between backticks cannot be empty", out, err); }
+    "``"                { return fail(lx, start, "a name between backticks cannot be empty", out,
+                                      err); }
     "`"                 { return fail(lx, start, "this backtick has no partner", out, err); }
     string              { take_quoted(lx, start + 1, lx->cursor - 1, '\'', out);
                           return finish(lx, start, TK_STRING, out); }
     "'"                 { return fail(lx, start, "this string has no closing quote", out, err); }
-    "\""                { return fail(lx, start, "names are quoted with backticks and strings with single "
-                                                 "quotes, not with double quotes", out, err); }
+    "\""                { return fail(lx, start, "names are quoted with backticks and strings with "
+                                                 "single quotes, not with double quotes",
+                                      out, err); }
     [xX] string         { take_quoted(lx, start + 2, lx->cursor - 1, '\'', out);
                           return finish(lx, start, TK_BINARY, out); }
     ([uU] "&" | [eEnN]) string {
-                          return fail(lx, start, "strings with a prefix (U&, E, N) are not supported; write the "
-                                                 "characters themselves", out, err); }
+                          return fail(lx, start, "strings with a prefix (U&, E, N) are not "
+                                                 "supported; write the characters themselves", out, err); }
     digit+              { return finish(lx, start, TK_INTEGER, out); }
     digit+ "." digit* | "." digit+ { return finish(lx, start, TK_DECIMAL, out); }
-    (digit+ "."? digit* | "." digit+) [eE] [+\-]? digit+ { return finish(lx, start, TK_DOUBLE, out); }
+    (digit+ "."? digit* | "." digit+) [eE] [+\-]? digit+ {
+                          return finish(lx, start, TK_DOUBLE, out); }
     (digit+ | digit+ "." digit* | "." digit+) letter {
                           return fail(lx, start, "a number runs into a name here", out, err); }
 
@@ -235,6 +242,7 @@ again:
     ";"                 { return finish(lx, start, TK_SEMI, out); }
     "="                 { return finish(lx, start, TK_EQ, out); }
     [^ \t\r\n\f\v\ufeff\u00a0;='\x00]+ { return finish(lx, start, TK_SETTING, out); }
-    *                   { return fail(lx, start, "a key or value is written here, in quotes or without blanks", out, err); }
+    *                   { return fail(lx, start, "a key or value is written here, in quotes or "
+                                                 "without blanks", out, err); }
     */
 }
