@@ -14,7 +14,8 @@ struct row_key {
     enum key_namespace ns;
     struct buf data;
     uint32_t *offsets; /* rows_cap + 1 */
-    uint32_t *cursors; /* rows_cap: end of what is written of row i's variable part, from the row's start */
+    uint32_t *cursors; /* rows_cap: end of what is written of row i's variable part, from the row's
+                          start */
     uint32_t rows_cap;
 };
 
@@ -89,7 +90,10 @@ void row_key_free(struct row_key *k)
     mem_free(k);
 }
 
-const struct row_layout *row_key_layout(const struct row_key *k) { return &k->layout; }
+const struct row_layout *row_key_layout(const struct row_key *k)
+{
+    return &k->layout;
+}
 
 static void reserve_rows(struct row_key *k, uint32_t n)
 {
@@ -100,10 +104,17 @@ static void reserve_rows(struct row_key *k, uint32_t n)
     k->cursors = mem_realloc(k->cursors, (size_t)k->rows_cap * sizeof *k->cursors);
 }
 
-static inline uint32_t round_up8(uint32_t n) { return (n + 7) & ~7u; }
-static inline uint32_t row_at(const uint32_t *sel, uint32_t i) { return sel == NULL ? i : sel[i]; }
+static inline uint32_t round_up8(uint32_t n)
+{
+    return (n + 7) & ~7u;
+}
+static inline uint32_t row_at(const uint32_t *sel, uint32_t i)
+{
+    return sel == NULL ? i : sel[i];
+}
 
-/* ---- column by column ------------------------------------------------------------------------- */
+/* ---- column by column -------------------------------------------------------------------------
+ */
 
 /* offsets[i]: where the block of row i starts: `around` bytes that are not the row, and the row. */
 static enum rc place_rows(struct row_key *k, const struct batch *b, const uint32_t *sel, uint32_t n,
@@ -125,7 +136,8 @@ static enum rc place_rows(struct row_key *k, const struct batch *b, const uint32
             if (len > INLINE_MAX && column_present(c, row)) {
                 k->cursors[i] += round_up8(len);
                 if (k->cursors[i] > BINARY_ROW_BYTES_MAX)
-                    return err_set(err, RC_LIMIT, "key of more than %u bytes", BINARY_ROW_BYTES_MAX);
+                    return err_set(err, RC_LIMIT, "key of more than %u bytes",
+                                   BINARY_ROW_BYTES_MAX);
             }
         }
     }
@@ -222,10 +234,11 @@ static void fill_field(struct row_key *k, const struct batch *b, uint32_t f, con
     }
 }
 
-/* ---- row by row, for wide kinds --------------------------------------------------------------- */
+/* ---- row by row, for wide kinds ---------------------------------------------------------------
+ */
 
-static void write_field(struct row_writer *w, uint32_t f, enum field_kind kind, const struct column *c,
-                        uint32_t row)
+static void write_field(struct row_writer *w, uint32_t f, enum field_kind kind,
+                        const struct column *c, uint32_t row)
 {
     if (!column_present(c, row)) {
         row_write_null(w, f);
@@ -312,12 +325,14 @@ static enum rc build(struct row_key *k, const struct batch *b, const uint32_t *s
     return RC_OK;
 }
 
-enum rc row_key_groups(struct row_key *k, const struct batch *batch, uint32_t *groups, struct err *err)
+enum rc row_key_groups(struct row_key *k, const struct batch *batch, uint32_t *groups,
+                       struct err *err)
 {
     RETURN_IF_ERR(build(k, batch, NULL, batch->rows, 0, 0, err));
     for (uint32_t i = 0; i < batch->rows; i++)
-        groups[i] = key_group_of_row(bytes_of(k->data.data + k->offsets[i], k->offsets[i + 1] - k->offsets[i]),
-                                     k->key_group_count);
+        groups[i] = key_group_of_row(
+            bytes_of(k->data.data + k->offsets[i], k->offsets[i + 1] - k->offsets[i]),
+            k->key_group_count);
     return RC_OK;
 }
 

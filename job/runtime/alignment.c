@@ -44,7 +44,8 @@ static void give_up(struct alignment *a, uint32_t i, struct alignment_result *r)
 }
 
 /* Open barriers older than `id` that a channel, whose newest before was `before`, has skipped. */
-static void give_up_skipped(struct alignment *a, uint64_t before, uint64_t id, struct alignment_result *r)
+static void give_up_skipped(struct alignment *a, uint64_t before, uint64_t id,
+                            struct alignment_result *r)
 {
     for (uint32_t i = 0; i < a->open_count;) {
         uint64_t open_id = a->open[i].checkpoint_id;
@@ -91,7 +92,8 @@ static bool find_open(const struct alignment *a, uint64_t id, uint32_t *at)
     return false;
 }
 
-struct alignment_result alignment_barrier(struct alignment *a, uint32_t channel, const struct barrier *b)
+struct alignment_result alignment_barrier(struct alignment *a, uint32_t channel,
+                                          const struct barrier *b)
 {
     struct alignment_result r = {0};
     struct alignment_channel *c = &a->channels[channel];
@@ -142,9 +144,13 @@ bool alignment_abort(struct alignment *a, uint64_t checkpoint_id)
     return was_open;
 }
 
-void alignment_skip(struct alignment *a, uint64_t checkpoint_id) { mark_done(a, checkpoint_id); }
+void alignment_skip(struct alignment *a, uint64_t checkpoint_id)
+{
+    mark_done(a, checkpoint_id);
+}
 
-/* ---- event time ------------------------------------------------------------------------------- */
+/* ---- event time -------------------------------------------------------------------------------
+ */
 
 void event_time_init(struct event_time *t, uint32_t channel_count)
 {
@@ -160,7 +166,8 @@ void event_time_release(struct event_time *t)
     *t = (struct event_time){0};
 }
 
-/* Over channels that count. When all live ones are idle, event time stays: idleness is told instead. */
+/* Over channels that count. When all live ones are idle, event time stays: idleness is told
+ * instead. */
 static enum event_time_news merge(struct event_time *t, int64_t *watermark_ms)
 {
     int64_t least = WATERMARK_MAX;
@@ -197,8 +204,8 @@ static enum event_time_news merge(struct event_time *t, int64_t *watermark_ms)
     return EVENT_TIME_SAME;
 }
 
-enum event_time_news event_time_watermark(struct event_time *t, uint32_t channel, int64_t channel_watermark_ms,
-                                          int64_t *watermark_ms)
+enum event_time_news event_time_watermark(struct event_time *t, uint32_t channel,
+                                          int64_t channel_watermark_ms, int64_t *watermark_ms)
 {
     struct event_time_channel *c = &t->channels[channel];
 

@@ -77,7 +77,8 @@ static void wake_task(void *ctx)
     executor_wake(&t->runnable);
 }
 
-static enum rc open_keyed(struct task *t, uint32_t index, const struct subtask_state *from, struct err *err)
+static enum rc open_keyed(struct task *t, uint32_t index, const struct subtask_state *from,
+                          struct err *err)
 {
     struct chain_link *l = &t->chain[index];
     const struct operator_spec *spec = &t->vertex->operators[index];
@@ -117,8 +118,10 @@ static enum rc open_link(struct task *t, uint32_t index, struct err *err)
     struct chain_link *l = &t->chain[index];
     const struct operator_spec *spec = &t->vertex->operators[index];
     const struct task_config *c = &t->config;
-    const struct task_operator_restore *restore = c->restore.operators == NULL ? NULL : &c->restore.operators[index];
-    const struct subtask_state *from = restore == NULL || !restore->restored ? NULL : &restore->state;
+    const struct task_operator_restore *restore =
+        c->restore.operators == NULL ? NULL : &c->restore.operators[index];
+    const struct subtask_state *from =
+        restore == NULL || !restore->restored ? NULL : &restore->state;
 
     l->output = (struct output){link_batch, link_watermark, link_idle};
     l->task = t;

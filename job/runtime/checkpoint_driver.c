@@ -1,8 +1,9 @@
 /* checkpoint_driver.c - see checkpoint_driver.h
  *
- * feed() steps the coordinator and carries out its actions; what an action makes happen at once (a directory made, _metadata written) goes
- * back in as an event, until there is nothing left. The coordinator is stepped under a mutex, so that its statistics can be read by any
- * thread; actions are carried out without it. */
+ * feed() steps the coordinator and carries out its actions; what an action makes happen at once (a
+ * directory made, _metadata written) goes back in as an event, until there is nothing left. The
+ * coordinator is stepped under a mutex, so that its statistics can be read by any thread; actions
+ * are carried out without it. */
 #include "job/runtime/checkpoint_driver.h"
 
 #include "base/thread.h"
@@ -10,7 +11,8 @@
 
 #include <stdio.h>
 
-#define NOT_ADDRESSABLE "<checkpoint-not-externally-addressable>" /* Flink's word for a checkpoint in memory */
+#define NOT_ADDRESSABLE                                                                            \
+    "<checkpoint-not-externally-addressable>" /* Flink's word for a checkpoint in memory */
 
 /* An attempt between ACTION_BEGIN and its end. */
 struct attempt {
@@ -29,26 +31,27 @@ struct checkpoint_driver {
     struct driver_config config;
     uint32_t task_count;
     struct vertex_place *places; /* by vertex */
-    struct mutex mutex;          /* the coordinator, while it is stepped or its statistics are read */
+    struct mutex mutex; /* the coordinator, while it is stepped or its statistics are read */
     struct coordinator *coordinator GUARDED_BY(mutex);
     struct coordinator_actions actions;
     struct cleaner *cleaner;
-    struct attempt *attempt;     /* the one under way */
-    struct attempt *completed;   /* the newest completed checkpoint (not a savepoint), for its tree */
+    struct attempt *attempt;   /* the one under way */
+    struct attempt *completed; /* the newest completed checkpoint (not a savepoint), for its tree */
     struct checkpoint_metadata *completed_tree;
     struct arena *completed_arena;
     struct attempt *dying GUARDED_BY(mutex); /* aborted, for the cleaner to take */
-    bool final_checkpoint;       /* the end of the data waits for one */
+    bool final_checkpoint;                   /* the end of the data waits for one */
     bool after_tasks_finish;
     bool *task_at_end, *task_gone;
-    bool end_told;               /* the coordinator knows that all tasks are past their data */
-    bool down;                   /* tasks are being torn down */
-    bool replaced;               /* a checkpoint was completed here */
+    bool end_told; /* the coordinator knows that all tasks are past their data */
+    bool down;     /* tasks are being torn down */
+    bool replaced; /* a checkpoint was completed here */
     bool ending;
     enum job_end end;
 };
 
-/* ---- feeding ---------------------------------------------------------------------------------- */
+/* ---- feeding ----------------------------------------------------------------------------------
+ */
 
 static void perform(struct checkpoint_driver *d, const struct coordinator_action *a,
                     struct coordinator_event *follow, bool *has_follow, struct arena *arena);
@@ -98,7 +101,8 @@ static void feed_task(struct checkpoint_driver *d, enum event_kind kind, uint32_
     feed(d, (struct coordinator_event){.kind = kind, .task = task});
 }
 
-/* ---- attempts --------------------------------------------------------------------------------- */
+/* ---- attempts ---------------------------------------------------------------------------------
+ */
 
 static void attempt_free(struct checkpoint_driver *d, struct attempt *a)
 {
@@ -123,8 +127,8 @@ static void leave_completed(struct checkpoint_driver *d)
         attempt_free(d, a);
 }
 
-static void begin(struct checkpoint_driver *d, const struct coordinator_action *act, struct coordinator_event *follow,
-                  struct arena *arena)
+static void begin(struct checkpoint_driver *d, const struct coordinator_action *act,
+                  struct coordinator_event *follow, struct arena *arena)
 {
     struct attempt *a = mem_calloc(1, sizeof *a);
     struct err err = {0};
@@ -149,7 +153,8 @@ static void begin(struct checkpoint_driver *d, const struct coordinator_action *
     follow->kind = EVENT_BEGUN;
 }
 
-/* To every task, those behind first: a task has its target before a barrier can reach it in band. */
+/* To every task, those behind first: a task has its target before a barrier can reach it in band.
+ */
 static void trigger_all(struct checkpoint_driver *d, uint64_t checkpoint_id)
 {
     struct attempt *a = d->attempt;
@@ -167,12 +172,14 @@ static void trigger_all(struct checkpoint_driver *d, uint64_t checkpoint_id)
 
         if (d->task_gone[task])
             continue;
-        m.target = storage_attempt_target(a->storage, d->config.hooks.task_name(d->config.hooks.ctx, task));
+        m.target = storage_attempt_target(a->storage,
+                                          d->config.hooks.task_name(d->config.hooks.ctx, task));
         d->config.hooks.post(d->config.hooks.ctx, task, &m);
     }
 }
 
-static void post_all(struct checkpoint_driver *d, enum task_message_kind kind, uint64_t checkpoint_id)
+static void post_all(struct checkpoint_driver *d, enum task_message_kind kind,
+                     uint64_t checkpoint_id)
 {
     for (uint32_t task = 0; task < d->task_count; task++) {
         struct task_message m = {.kind = kind, .checkpoint_id = checkpoint_id};
@@ -182,14 +189,16 @@ static void post_all(struct checkpoint_driver *d, enum task_message_kind kind, u
     }
 }
 
-/* ---- _metadata -------------------------------------------------------------------------------- */
+/* ---- _metadata --------------------------------------------------------------------------------
+ */
 
 struct settings {
     struct arena *arena;
     struct metadata_pair *pairs;
     size_t count, cap;
 };
-static void add_setting(void *ctx, const struct option *option, const char *value, enum config_layer source)
+static void add_setting(void *ctx, const struct option *option, const char *value,
+                        enum config_layer source)
 {
     struct settings *s = ctx;
 
@@ -202,11 +211,12 @@ static void add_setting(void *ctx, const struct option *option, const char *valu
         s->cap = s->cap * 2 + 16;
         s->pairs = more;
     }
-    s->pairs[s->count++] = (struct metadata_pair){arena_strdup(s->arena, option->key), arena_strdup(s->arena, value)};
+    s->pairs[s->count++] =
+        (struct metadata_pair){arena_strdup(s->arena, option->key), arena_strdup(s->arena, value)};
 }
 
-static void build_operator(struct checkpoint_driver *d, const struct attempt *a, uint32_t vertex, uint32_t op,
-                           struct arena *arena, struct operator_meta *out)
+static void build_operator(struct checkpoint_driver *d, const struct attempt *a, uint32_t vertex,
+                           uint32_t op, struct arena *arena, struct operator_meta *out)
 {
     const struct graph_vertex *v = &d->config.graph->vertices[vertex];
     const struct operator_spec *spec = &v->operators[op];
@@ -233,7 +243,8 @@ static void build_operator(struct checkpoint_driver *d, const struct attempt *a,
     }
 }
 
-static struct checkpoint_metadata *build_tree(struct checkpoint_driver *d, const struct attempt *a, struct arena *arena)
+static struct checkpoint_metadata *build_tree(struct checkpoint_driver *d, const struct attempt *a,
+                                              struct arena *arena)
 {
     const struct graph *g = d->config.graph;
     struct checkpoint_metadata *m = ARENA_NEW(arena, struct checkpoint_metadata);
@@ -262,8 +273,8 @@ static struct checkpoint_metadata *build_tree(struct checkpoint_driver *d, const
     return m;
 }
 
-static void finalize(struct checkpoint_driver *d, uint64_t checkpoint_id, struct coordinator_event *follow,
-                     struct arena *arena)
+static void finalize(struct checkpoint_driver *d, uint64_t checkpoint_id,
+                     struct coordinator_event *follow, struct arena *arena)
 {
     struct attempt *a = d->attempt;
     struct arena *tree_arena = arena_new(0);
@@ -294,7 +305,8 @@ static void finalize(struct checkpoint_driver *d, uint64_t checkpoint_id, struct
     d->completed_arena = tree_arena;
 }
 
-/* ---- the end ---------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------------------
+ */
 
 static bool all_at_end(const struct checkpoint_driver *d)
 {
@@ -320,15 +332,16 @@ static void notify_complete(struct checkpoint_driver *d, uint64_t checkpoint_id)
     const struct attempt *a = d->attempt;
 
     post_all(d, TASK_COMPLETE, checkpoint_id);
-    if (a != NULL && a->id == checkpoint_id && a->barrier.kind == CHECKPOINT_PERIODIC && d->final_checkpoint &&
-        acked_past_the_data(d, a)) {
+    if (a != NULL && a->id == checkpoint_id && a->barrier.kind == CHECKPOINT_PERIODIC &&
+        d->final_checkpoint && acked_past_the_data(d, a)) {
         d->end_told = true; /* it was the final one: none more is planned */
         post_all(d, TASK_FINISH, 0);
     }
 }
 
-/* All tasks are past their data and no attempt is under way (it might be the final one already, or a stop). With checkpoints the
- * coordinator is told, and plans the final one; without, the tasks end. */
+/* All tasks are past their data and no attempt is under way (it might be the final one already, or
+ * a stop). With checkpoints the coordinator is told, and plans the final one; without, the tasks
+ * end. */
 static void end_data(struct checkpoint_driver *d)
 {
     if (d->end_told || d->down || d->attempt != NULL || !all_at_end(d))
@@ -342,12 +355,14 @@ static void end_data(struct checkpoint_driver *d)
         feed_task(d, EVENT_TASK_END_OF_DATA, i);
 }
 
-/* ---- deletions, on the cleaner's thread ------------------------------------------------------- */
+/* ---- deletions, on the cleaner's thread -------------------------------------------------------
+ */
 
-static void log_trouble(struct checkpoint_driver *d, const char *what, uint64_t id, const struct err *err)
+static void log_trouble(struct checkpoint_driver *d, const char *what, uint64_t id,
+                        const struct err *err)
 {
-    log_line(d->config.env->log, LOG_WARN, "%s checkpoint_id=%llu job=%s: %s", what, (unsigned long long)id,
-             d->config.job_id, err->msg);
+    log_line(d->config.env->log, LOG_WARN, "%s checkpoint_id=%llu job=%s: %s", what,
+             (unsigned long long)id, d->config.job_id, err->msg);
 }
 
 static void clean_attempt(void *ctx, uint64_t id)
@@ -400,7 +415,8 @@ static void clean_shared(void *ctx, uint64_t id)
         log_trouble(d, "shared files not deleted", 0, &err);
 }
 
-/* Targets of its tasks stop at the abort; so the attempt leaves at once, and only its deletion is the cleaner's. */
+/* Targets of its tasks stop at the abort; so the attempt leaves at once, and only its deletion is
+ * the cleaner's. */
 static void discard_attempt(struct checkpoint_driver *d, uint64_t checkpoint_id)
 {
     struct attempt *a = d->attempt;
@@ -415,7 +431,8 @@ static void discard_attempt(struct checkpoint_driver *d, uint64_t checkpoint_id)
     cleaner_submit(d->cleaner, clean_attempt, d, checkpoint_id);
 }
 
-/* ---- actions ---------------------------------------------------------------------------------- */
+/* ---- actions ----------------------------------------------------------------------------------
+ */
 
 static void log_complete(struct checkpoint_driver *d, const struct attempt *a)
 {
@@ -427,13 +444,16 @@ static void log_complete(struct checkpoint_driver *d, const struct attempt *a)
         full += a->acks[i]->stats.state_bytes;
         fresh += a->acks[i]->stats.checkpointed_bytes;
     }
-    log_line(d->config.env->log, LOG_INFO, "%s completed id=%llu job=%s duration_ms=%lld new_bytes=%llu state_bytes=%llu",
-             checkpoint_kind_is_savepoint(a->barrier.kind) ? "savepoint" : "checkpoint", (unsigned long long)a->id,
-             d->config.job_id, (long long)(clock_wall_ms(d->config.env->clock) - a->barrier.trigger_wall_ms),
+    log_line(d->config.env->log, LOG_INFO,
+             "%s completed id=%llu job=%s duration_ms=%lld new_bytes=%llu state_bytes=%llu",
+             checkpoint_kind_is_savepoint(a->barrier.kind) ? "savepoint" : "checkpoint",
+             (unsigned long long)a->id, d->config.job_id,
+             (long long)(clock_wall_ms(d->config.env->clock) - a->barrier.trigger_wall_ms),
              (unsigned long long)fresh, (unsigned long long)full);
 }
 
-/* Its statistics are out, older ones may go. Its acks are looked at once more by NOTIFY_COMPLETE, later in the same list. */
+/* Its statistics are out, older ones may go. Its acks are looked at once more by NOTIFY_COMPLETE,
+ * later in the same list. */
 static void adopt(struct checkpoint_driver *d, uint64_t checkpoint_id)
 {
     ASSERT(d->attempt != NULL && d->attempt->id == checkpoint_id);
@@ -485,14 +505,16 @@ static void perform(struct checkpoint_driver *d, const struct coordinator_action
         d->config.hooks.fail_job(d->config.hooks.ctx, a->message);
         break;
     case ACTION_ANSWER:
-        d->config.hooks.answer(d->config.hooks.ctx, a->request_id, a->rc, a->checkpoint_id, a->path, a->message);
+        d->config.hooks.answer(d->config.hooks.ctx, a->request_id, a->rc, a->checkpoint_id, a->path,
+                               a->message);
         break;
     case ACTION_SHUTDOWN_DONE:
         break;
     }
 }
 
-/* ---- events ----------------------------------------------------------------------------------- */
+/* ---- events -----------------------------------------------------------------------------------
+ */
 
 void driver_start(struct checkpoint_driver *d)
 {
@@ -502,7 +524,10 @@ void driver_start(struct checkpoint_driver *d)
     feed_kind(d, EVENT_START);
 }
 
-void driver_task_running(struct checkpoint_driver *d, uint32_t task) { feed_task(d, EVENT_TASK_RUNNING, task); }
+void driver_task_running(struct checkpoint_driver *d, uint32_t task)
+{
+    feed_task(d, EVENT_TASK_RUNNING, task);
+}
 
 void driver_task_end_of_data(struct checkpoint_driver *d, uint32_t task)
 {
@@ -534,7 +559,8 @@ void driver_ack(struct checkpoint_driver *d, struct task_event *ev_take)
         .ack = ev_take->stats,
     };
 
-    if (a != NULL && a->id == ev_take->checkpoint_id && !a->complete && a->acks[ev_take->task] == NULL)
+    if (a != NULL && a->id == ev_take->checkpoint_id && !a->complete &&
+        a->acks[ev_take->task] == NULL)
         a->acks[ev_take->task] = ev_take;
     else
         task_event_free(ev_take); /* too late: what it published goes with its attempt */
@@ -558,10 +584,13 @@ void driver_job_failing(struct checkpoint_driver *d)
     feed_kind(d, EVENT_JOB_FAILING);
 }
 
-void driver_request(struct checkpoint_driver *d, uint64_t request_id, enum request_kind kind, const char *target_dir)
+void driver_request(struct checkpoint_driver *d, uint64_t request_id, enum request_kind kind,
+                    const char *target_dir)
 {
-    feed(d, (struct coordinator_event){
-                .kind = EVENT_REQUEST, .request_id = request_id, .request = kind, .target_dir = target_dir});
+    feed(d, (struct coordinator_event){.kind = EVENT_REQUEST,
+                                       .request_id = request_id,
+                                       .request = kind,
+                                       .target_dir = target_dir});
 }
 
 void driver_cancel(struct checkpoint_driver *d)
@@ -581,9 +610,15 @@ void driver_discarded(struct checkpoint_driver *d, uint64_t checkpoint_id)
     feed(d, (struct coordinator_event){.kind = EVENT_DISCARDED, .checkpoint_id = checkpoint_id});
 }
 
-void driver_tick(struct checkpoint_driver *d) { feed_kind(d, EVENT_TICK); }
+void driver_tick(struct checkpoint_driver *d)
+{
+    feed_kind(d, EVENT_TICK);
+}
 
-int64_t driver_next_mono_ms(const struct checkpoint_driver *d) { return coordinator_next_mono_ms(d->coordinator); }
+int64_t driver_next_mono_ms(const struct checkpoint_driver *d)
+{
+    return coordinator_next_mono_ms(d->coordinator);
+}
 
 void driver_shutdown(struct checkpoint_driver *d, enum job_end end)
 {
@@ -607,9 +642,15 @@ void driver_latest(const struct checkpoint_driver *d, uint64_t *id, bool *is_res
     *is_restored = latest != NULL && latest->restored;
 }
 
-const struct checkpoint_metadata *driver_latest_tree(const struct checkpoint_driver *d) { return d->completed_tree; }
+const struct checkpoint_metadata *driver_latest_tree(const struct checkpoint_driver *d)
+{
+    return d->completed_tree;
+}
 
-const char *driver_stop_path(const struct checkpoint_driver *d) { return coordinator_stop_path(d->coordinator); }
+const char *driver_stop_path(const struct checkpoint_driver *d)
+{
+    return coordinator_stop_path(d->coordinator);
+}
 
 void driver_stats(struct checkpoint_driver *d, struct arena *arena, struct checkpoint_stats *out)
 {
@@ -618,9 +659,11 @@ void driver_stats(struct checkpoint_driver *d, struct arena *arena, struct check
     mutex_unlock(&d->mutex);
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------------
+ */
 
-static void coordinator_config_of(const struct driver_config *c, struct arena *arena, struct coordinator_config *out)
+static void coordinator_config_of(const struct driver_config *c, struct arena *arena,
+                                  struct coordinator_config *out)
 {
     const struct graph *g = c->graph;
     struct stats_vertex *vertices = ARENA_ARRAY(arena, g->vertex_count, struct stats_vertex);
@@ -628,7 +671,8 @@ static void coordinator_config_of(const struct driver_config *c, struct arena *a
     bool periodic = config_has(c->config, OPT_CP_INTERVAL);
 
     for (uint32_t i = 0; i < g->vertex_count; i++)
-        vertices[i] = (struct stats_vertex){g->vertices[i].id, g->vertices[i].name, g->vertices[i].parallelism};
+        vertices[i] = (struct stats_vertex){g->vertices[i].id, g->vertices[i].name,
+                                            g->vertices[i].parallelism};
     for (uint32_t i = 0; i < g->edge_count; i++)
         edges[i] = (struct coordinator_edge){g->edges[i].from_vertex, g->edges[i].to_vertex,
                                              g->edges[i].partitioning == PARTITION_FORWARD};
@@ -636,13 +680,15 @@ static void coordinator_config_of(const struct driver_config *c, struct arena *a
         .interval_ms = periodic ? config_duration_ms(c->config, OPT_CP_INTERVAL) : 0,
         .timeout_ms = config_duration_ms(c->config, OPT_CP_TIMEOUT),
         .min_pause_ms = config_duration_ms(c->config, OPT_CP_MIN_PAUSE),
-        .tolerable_failures =
-            periodic ? (uint32_t)config_int(c->config, OPT_CP_TOLERABLE_FAILURES) : COORDINATOR_UNLIMITED,
+        .tolerable_failures = periodic ? (uint32_t)config_int(c->config, OPT_CP_TOLERABLE_FAILURES)
+                                       : COORDINATOR_UNLIMITED,
         .num_retained = (uint32_t)config_int(c->config, OPT_CP_NUM_RETAINED),
         .retention = (enum checkpoint_retention)config_enum(c->config, OPT_CP_RETENTION),
         .exactly_once = config_enum(c->config, OPT_CP_MODE) == MODE_EXACTLY_ONCE,
         .after_tasks_finish = config_bool(c->config, OPT_CP_AFTER_FINISH),
-        .savepoint_dir = config_has(c->config, OPT_SAVEPOINT_DIR) ? config_string(c->config, OPT_SAVEPOINT_DIR) : NULL,
+        .savepoint_dir = config_has(c->config, OPT_SAVEPOINT_DIR)
+                             ? config_string(c->config, OPT_SAVEPOINT_DIR)
+                             : NULL,
         .first_id = c->first_id,
         .history_size = (uint32_t)config_int(c->config, OPT_HISTORY_SIZE),
         .vertex_count = g->vertex_count,
@@ -652,7 +698,8 @@ static void coordinator_config_of(const struct driver_config *c, struct arena *a
     };
     if (out->interval_ms > 0 && out->interval_ms < out->min_pause_ms)
         out->interval_ms = out->min_pause_ms; /* as in Flink */
-    /* Tasks end only when the whole job does; an attempt among those still ending would lack the state of those gone. */
+    /* Tasks end only when the whole job does; an attempt among those still ending would lack the
+     * state of those gone. */
     out->final_checkpoint = periodic && out->after_tasks_finish;
     out->after_tasks_finish = false;
     env_rng(c->env, "first checkpoint", &out->rng);
@@ -683,7 +730,8 @@ struct checkpoint_driver *driver_new(const struct driver_config *config)
     return d;
 }
 
-void driver_restored(struct checkpoint_driver *d, const struct checkpoint_metadata *m, const char *dir, bool owned)
+void driver_restored(struct checkpoint_driver *d, const struct checkpoint_metadata *m,
+                     const char *dir, bool owned)
 {
     mutex_lock(&d->mutex);
     coordinator_restored(d->coordinator,

@@ -1,7 +1,9 @@
-/* cleaner.h - does deletions one after the other on a thread of its own, off the way of the next checkpoint.
+/* cleaner.h - does deletions one after the other on a thread of its own, off the way of the next
+ * checkpoint.
  *
- * In order of submission, so that what the coordinator decided first goes first. Without a thread (a job stepped by hand) a task runs at
- * once. Thread: submit and drain on one thread at a time; the work runs on the cleaner's. */
+ * In order of submission, so that what the coordinator decided first goes first. Without a thread
+ * (a job stepped by hand) a task runs at once. Thread: submit and drain on one thread at a time;
+ * the work runs on the cleaner's. */
 #ifndef VARVE_JOB_RUNTIME_CLEANER_H
 #define VARVE_JOB_RUNTIME_CLEANER_H
 

@@ -46,14 +46,16 @@ static uint64_t memory_share(const struct deployment_config *c)
         if (vertex->parallelism > slots)
             slots = vertex->parallelism;
     }
-    total = config_has(c->config, OPT_ROCKS_MEMORY_PER_SLOT) ? slots * config_bytes(c->config, OPT_ROCKS_MEMORY_PER_SLOT)
-                                                             : config_bytes(c->config, OPT_MANAGED_MEMORY);
+    total = config_has(c->config, OPT_ROCKS_MEMORY_PER_SLOT)
+                ? slots * config_bytes(c->config, OPT_ROCKS_MEMORY_PER_SLOT)
+                : config_bytes(c->config, OPT_MANAGED_MEMORY);
     return total / (keyed == 0 ? 1 : keyed);
 }
 
 /* The states of one subtask's chain, out of the assignment by operators. */
-static struct task_operator_restore *states_of(const struct deployment_config *c, uint32_t first_operator,
-                                               uint32_t operator_count, uint32_t subtask_index)
+static struct task_operator_restore *states_of(const struct deployment_config *c,
+                                               uint32_t first_operator, uint32_t operator_count,
+                                               uint32_t subtask_index)
 {
     struct task_operator_restore *states = mem_calloc(operator_count, sizeof *states);
 
@@ -67,8 +69,8 @@ static struct task_operator_restore *states_of(const struct deployment_config *c
     return states;
 }
 
-static void add_task(struct deployment *d, const struct deployment_config *c, uint32_t vertex, uint32_t subtask_index,
-                     uint32_t first_operator, uint64_t memory_bytes)
+static void add_task(struct deployment *d, const struct deployment_config *c, uint32_t vertex,
+                     uint32_t subtask_index, uint32_t first_operator, uint64_t memory_bytes)
 {
     struct task_config t = {
         .env = c->env,
@@ -81,7 +83,9 @@ static void add_task(struct deployment *d, const struct deployment_config *c, ui
         .attempt = c->attempt,
         .key_group_count = c->graph->key_group_count,
         .exchange = d->exchange,
-        .backend = config_enum(c->config, OPT_BACKEND_TYPE) == BACKEND_TYPE_ROCKSDB ? BACKEND_ROCKSDB : BACKEND_HASHMAP,
+        .backend = config_enum(c->config, OPT_BACKEND_TYPE) == BACKEND_TYPE_ROCKSDB
+                       ? BACKEND_ROCKSDB
+                       : BACKEND_HASHMAP,
         .local_dir = c->local_dir,
         .memory_bytes = memory_bytes,
         .max_open_files = config_int(c->config, OPT_ROCKS_FILES_OPEN),
@@ -93,7 +97,8 @@ static void add_task(struct deployment *d, const struct deployment_config *c, ui
         t.restore = (struct task_restore){
             .checkpoint_id = c->restored_checkpoint_id,
             .earlier_run_dead = c->earlier_run_dead,
-            .operators = states_of(c, first_operator, c->graph->vertices[vertex].operator_count, subtask_index),
+            .operators = states_of(c, first_operator, c->graph->vertices[vertex].operator_count,
+                                   subtask_index),
         };
     d->tasks[d->task_count++] = task_new(&t);
 }
@@ -107,7 +112,8 @@ struct deployment *deployment_new(const struct deployment_config *c)
 
     d->graph = g;
     d->exchange = exchange_new(g, (uint32_t)config_int(c->config, OPT_EXCHANGE_CAPACITY));
-    d->executor = executor_new(c->env, count_workers(c, task_count), (uint32_t)config_int(c->config, OPT_SNAPSHOT_THREADS));
+    d->executor = executor_new(c->env, count_workers(c, task_count),
+                               (uint32_t)config_int(c->config, OPT_SNAPSHOT_THREADS));
     d->tasks = mem_calloc(task_count, sizeof(struct task *));
     d->ended = mem_calloc(task_count, sizeof(bool));
     for (uint32_t v = 0; v < g->vertex_count; v++) {
@@ -145,9 +151,15 @@ void deployment_free(struct deployment *d)
     mem_free(d);
 }
 
-uint32_t deployment_task_count(const struct deployment *d) { return d->task_count; }
+uint32_t deployment_task_count(const struct deployment *d)
+{
+    return d->task_count;
+}
 
-const char *deployment_task_name(const struct deployment *d, uint32_t task) { return task_name(d->tasks[task]); }
+const char *deployment_task_name(const struct deployment *d, uint32_t task)
+{
+    return task_name(d->tasks[task]);
+}
 
 void deployment_post(struct deployment *d, uint32_t task, const struct task_message *m)
 {
@@ -173,16 +185,23 @@ bool deployment_ended(struct deployment *d, uint32_t task)
     return d->ended_count == d->task_count;
 }
 
-bool deployment_all_ended(const struct deployment *d) { return d->ended_count == d->task_count; }
+bool deployment_all_ended(const struct deployment *d)
+{
+    return d->ended_count == d->task_count;
+}
 
-struct executor *deployment_executor(struct deployment *d) { return d->executor; }
+struct executor *deployment_executor(struct deployment *d)
+{
+    return d->executor;
+}
 
 void deployment_view(struct deployment *d, struct arena *arena, struct vertex_view *vertices)
 {
     uint32_t task = 0;
 
     for (uint32_t v = 0; v < d->graph->vertex_count; v++) {
-        vertices[v].subtasks = ARENA_ARRAY(arena, d->graph->vertices[v].parallelism, struct subtask_view);
+        vertices[v].subtasks =
+            ARENA_ARRAY(arena, d->graph->vertices[v].parallelism, struct subtask_view);
         for (uint32_t i = 0; i < d->graph->vertices[v].parallelism; i++)
             task_view(d->tasks[task++], arena, &vertices[v].subtasks[i]);
     }

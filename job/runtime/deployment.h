@@ -1,4 +1,5 @@
-/* deployment.h - one attempt to run a job: channels, tasks, threads; made, watched and taken down as a whole.
+/* deployment.h - one attempt to run a job: channels, tasks, threads; made, watched and taken down
+ * as a whole.
  *
  * Thread: the job's, except deployment_view. */
 #ifndef VARVE_JOB_RUNTIME_DEPLOYMENT_H

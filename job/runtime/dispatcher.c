@@ -7,8 +7,8 @@
 
 struct entry {
     struct job *job;
-    uint32_t holders; /* found and not released */
-    bool forgotten;   /* freed when nobody holds it */
+    uint32_t holders;   /* found and not released */
+    bool forgotten;     /* freed when nobody holds it */
     struct entry *next; /* newest first */
 };
 struct dispatcher {
@@ -31,7 +31,8 @@ void dispatcher_free(struct dispatcher *d)
 {
     if (d == NULL)
         return;
-    for (struct entry *e = d->first; e != NULL; e = e->next) /* all at once, then each is waited for */
+    for (struct entry *e = d->first; e != NULL;
+         e = e->next) /* all at once, then each is waited for */
         job_cancel(e->job);
     while (d->first != NULL) {
         struct entry *e = d->first;
@@ -44,7 +45,8 @@ void dispatcher_free(struct dispatcher *d)
     mem_free(d);
 }
 
-/* The oldest ended job beyond the limit leaves the list: handed to the caller to be freed without the lock. */
+/* The oldest ended job beyond the limit leaves the list: handed to the caller to be freed without
+ * the lock. */
 static struct entry *take_surplus_locked(struct dispatcher *d)
 {
     struct entry **oldest = NULL, *gone;
@@ -67,8 +69,9 @@ static struct entry *take_surplus_locked(struct dispatcher *d)
     return gone;
 }
 
-enum rc dispatcher_submit(struct dispatcher *d, const struct config *config, struct graph *graph_take,
-                          const struct job_restore *restore, struct job **out, struct err *err)
+enum rc dispatcher_submit(struct dispatcher *d, const struct config *config,
+                          struct graph *graph_take, const struct job_restore *restore,
+                          struct job **out, struct err *err)
 {
     struct entry *e, *gone;
     struct job *job;
@@ -79,7 +82,8 @@ enum rc dispatcher_submit(struct dispatcher *d, const struct config *config, str
         running += !job_state_is_final(job_state(e->job));
     mutex_unlock(&d->mutex);
     if (running >= DISPATCHER_JOBS_MAX)
-        return err_set(err, RC_LIMIT, "%zu jobs are running: no more than %d at a time", running, DISPATCHER_JOBS_MAX);
+        return err_set(err, RC_LIMIT, "%zu jobs are running: no more than %d at a time", running,
+                       DISPATCHER_JOBS_MAX);
     RETURN_IF_ERR(job_start(d->env, config, graph_take, restore, &job, err));
     e = mem_calloc(1, sizeof *e);
     e->job = job;

@@ -10,7 +10,8 @@ struct exchange {
 
 static uint32_t channel_count(const struct graph *g, const struct graph_edge *e)
 {
-    uint32_t from = g->vertices[e->from_vertex].parallelism, to = g->vertices[e->to_vertex].parallelism;
+    uint32_t from = g->vertices[e->from_vertex].parallelism,
+             to = g->vertices[e->to_vertex].parallelism;
 
     return e->partitioning == PARTITION_FORWARD ? from : from * to;
 }
@@ -58,17 +59,21 @@ struct channel *exchange_channel(struct exchange *x, uint32_t edge, uint32_t fro
     return &x->edges[edge][from * x->graph->vertices[e->to_vertex].parallelism + to];
 }
 
-void exchange_attach(struct exchange *x, uint32_t vertex, uint32_t subtask_index, struct runnable *r)
+void exchange_attach(struct exchange *x, uint32_t vertex, uint32_t subtask_index,
+                     struct runnable *r)
 {
     for (uint32_t e = 0; e < x->graph->edge_count; e++) {
         const struct graph_edge *edge = &x->graph->edges[e];
         struct channel *c;
 
-        for (uint32_t to = 0; edge->from_vertex == vertex && to < x->graph->vertices[edge->to_vertex].parallelism; to++) {
+        for (uint32_t to = 0;
+             edge->from_vertex == vertex && to < x->graph->vertices[edge->to_vertex].parallelism;
+             to++) {
             if ((c = exchange_channel(x, e, subtask_index, to)) != NULL)
                 c->producer = r;
         }
-        for (uint32_t from = 0; edge->to_vertex == vertex && from < x->graph->vertices[edge->from_vertex].parallelism;
+        for (uint32_t from = 0;
+             edge->to_vertex == vertex && from < x->graph->vertices[edge->from_vertex].parallelism;
              from++) {
             if ((c = exchange_channel(x, e, from, subtask_index)) != NULL)
                 c->consumer = r;
@@ -76,19 +81,24 @@ void exchange_attach(struct exchange *x, uint32_t vertex, uint32_t subtask_index
     }
 }
 
-/* ---- a channel's two ends --------------------------------------------------------------------- */
+/* ---- a channel's two ends ---------------------------------------------------------------------
+ */
 
 struct element *channel_pop(struct channel *c)
 {
     struct element *el = spsc_try_pop(c->queue);
 
-    /* An exchange on both sides: either the producer's comes later and sees the free slot, or this one sees that it waits. */
+    /* An exchange on both sides: either the producer's comes later and sees the free slot, or this
+     * one sees that it waits. */
     if (el != NULL && atomic_exchange(&c->producer_waits, false) && c->producer != NULL)
         executor_wake(c->producer);
     return el;
 }
 
-bool channel_has(struct channel *c) { return spsc_peek(c->queue) != NULL; }
+bool channel_has(struct channel *c)
+{
+    return spsc_peek(c->queue) != NULL;
+}
 
 static bool channel_push(struct channel *c, struct element *el)
 {
@@ -102,14 +112,15 @@ static bool channel_push(struct channel *c, struct element *el)
     return true;
 }
 
-/* ---- the producing side of a subtask ---------------------------------------------------------- */
+/* ---- the producing side of a subtask ----------------------------------------------------------
+ */
 
 struct outlet {
     struct channel *channel;
     struct batch_builder *builder;
     struct element **outbox; /* [outbox_first, outbox_end) */
     uint32_t outbox_first, outbox_end, outbox_cap;
-    uint32_t take_count;     /* rows of the batch at hand that go here */
+    uint32_t take_count; /* rows of the batch at hand that go here */
 };
 struct emitter_edge {
     const struct graph_edge *edge;
@@ -126,8 +137,8 @@ struct emitter {
     uint32_t *groups, *order, *identity; /* rows of the batch at hand */
 };
 
-static void edge_init(struct emitter_edge *ee, struct exchange *x, const struct graph *g, uint32_t edge,
-                      uint32_t subtask_index)
+static void edge_init(struct emitter_edge *ee, struct exchange *x, const struct graph *g,
+                      uint32_t edge, uint32_t subtask_index)
 {
     const struct graph_edge *e = &g->edges[edge];
     uint32_t to_count = g->vertices[e->to_vertex].parallelism;
@@ -151,7 +162,8 @@ static void edge_init(struct emitter_edge *ee, struct exchange *x, const struct 
         ee->owner_of_group[i] = (uint16_t)keygroup_owner(i, to_count, g->key_group_count);
 }
 
-struct emitter *emitter_new(struct exchange *x, const struct graph *g, uint32_t vertex, uint32_t subtask_index)
+struct emitter *emitter_new(struct exchange *x, const struct graph *g, uint32_t vertex,
+                            uint32_t subtask_index)
 {
     struct emitter *em = mem_calloc(1, sizeof *em);
 
@@ -231,7 +243,8 @@ static void reserve_scratch(struct emitter *em, uint32_t rows)
 }
 
 /* One pass: count the rows of each outlet, then put the row numbers in order of outlets. */
-static enum rc spread_by_key(struct emitter *em, struct emitter_edge *ee, struct batch *b, struct err *err)
+static enum rc spread_by_key(struct emitter *em, struct emitter_edge *ee, struct batch *b,
+                             struct err *err)
 {
     uint32_t at = 0;
 
@@ -291,43 +304,45 @@ enum rc emitter_batch(struct emitter *em, struct batch *b, struct err *err)
 void emitter_flush(struct emitter *em)
 {
     EACH_OUTLET(em, o)
-        send_rows(o);
+    send_rows(o);
 }
 
 void emitter_watermark(struct emitter *em, int64_t watermark_ms)
 {
     emitter_flush(em);
     EACH_OUTLET(em, o)
-        send(o, element_new_watermark(watermark_ms));
+    send(o, element_new_watermark(watermark_ms));
 }
 
 void emitter_idle(struct emitter *em)
 {
     emitter_flush(em);
     EACH_OUTLET(em, o)
-        send(o, element_new_idle());
+    send(o, element_new_idle());
 }
 
 void emitter_barrier(struct emitter *em, const struct barrier *b)
 {
     emitter_flush(em);
     EACH_OUTLET(em, o)
-        send(o, element_new_barrier(b));
+    send(o, element_new_barrier(b));
 }
 
 void emitter_end(struct emitter *em)
 {
     emitter_flush(em);
     EACH_OUTLET(em, o)
-        send(o, element_new_end());
+    send(o, element_new_end());
 }
 
 bool emitter_push_outbox(struct emitter *em)
 {
     bool empty = true;
 
-    EACH_OUTLET(em, o) {
-        while (o->outbox_first < o->outbox_end && channel_push(o->channel, o->outbox[o->outbox_first]))
+    EACH_OUTLET(em, o)
+    {
+        while (o->outbox_first < o->outbox_end &&
+               channel_push(o->channel, o->outbox[o->outbox_first]))
             o->outbox_first++;
         if (o->outbox_first == o->outbox_end)
             o->outbox_first = o->outbox_end = 0;
@@ -342,6 +357,6 @@ uint32_t emitter_outbox_len(const struct emitter *em)
     uint32_t n = 0;
 
     EACH_OUTLET(em, o)
-        n += o->outbox_end - o->outbox_first;
+    n += o->outbox_end - o->outbox_first;
     return n;
 }

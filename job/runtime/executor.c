@@ -66,14 +66,15 @@ void executor_add(struct executor *ex, struct runnable *r, uint32_t place)
     atomic_store(&r->ready, true);
 }
 
-/* ---- workers ---------------------------------------------------------------------------------- */
+/* ---- workers ----------------------------------------------------------------------------------
+ */
 
 void executor_wake(struct runnable *r)
 {
     struct executor_worker *w = r->worker;
 
-    /* Sequentially consistent on both sides: either the worker's look at `ready` comes after this store, or it
-     * had said that it sleeps before this load. */
+    /* Sequentially consistent on both sides: either the worker's look at `ready` comes after this
+     * store, or it had said that it sleeps before this load. */
     atomic_store(&r->ready, true);
     if (atomic_load(&w->asleep)) {
         mutex_lock(&w->mutex);
@@ -155,7 +156,8 @@ static void worker_main(void *arg)
     }
 }
 
-/* ---- the pool --------------------------------------------------------------------------------- */
+/* ---- the pool ---------------------------------------------------------------------------------
+ */
 
 void executor_submit(struct executor *ex, struct async_job *job)
 {
@@ -197,7 +199,8 @@ static void async_main(void *arg)
         job->run(job);
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------------
+ */
 
 void executor_start(struct executor *ex)
 {
@@ -248,7 +251,8 @@ void executor_free(struct executor *ex)
     mem_free(ex);
 }
 
-/* ---- by hand ---------------------------------------------------------------------------------- */
+/* ---- by hand ----------------------------------------------------------------------------------
+ */
 
 bool executor_step(struct executor *ex, struct rng *rng)
 {

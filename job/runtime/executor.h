@@ -1,10 +1,12 @@
-/* executor.h - worker threads that call steps, and a small pool for asynchronous parts of snapshots.
+/* executor.h - worker threads that call steps, and a small pool for asynchronous parts of
+ * snapshots.
  *
- * A runnable belongs to one worker for life, so its state needs no lock. A worker sleeps when none of its runnables can go on; whoever makes
- * one able to (a push, a pop that makes room, a message) wakes it. Waking is two atomic accesses unless the worker sleeps.
+ * A runnable belongs to one worker for life, so its state needs no lock. A worker sleeps when none
+ * of its runnables can go on; whoever makes one able to (a push, a pop that makes room, a message)
+ * wakes it. Waking is two atomic accesses unless the worker sleeps.
  *
- * With 0 workers nothing runs by itself: the caller chooses each step (executor_step), so a whole job runs in one thread, in an order
- * that a seed decides. Thread: see each call.
+ * With 0 workers nothing runs by itself: the caller chooses each step (executor_step), so a whole
+ * job runs in one thread, in an order that a seed decides. Thread: see each call.
  */
 #ifndef VARVE_JOB_RUNTIME_EXECUTOR_H
 #define VARVE_JOB_RUNTIME_EXECUTOR_H
@@ -18,7 +20,8 @@ struct executor_worker;
 enum step_result {
     STEP_AGAIN, /* more to do at once */
     STEP_WAIT,  /* until woken or *deadline_mono_ns */
-    STEP_DONE,  /* never again; the memory must stay until executor_free, as others may still wake it */
+    STEP_DONE, /* never again; the memory must stay until executor_free, as others may still wake it
+                */
 };
 /* First member of what is run. */
 struct runnable {
@@ -46,10 +49,12 @@ void executor_start(struct executor *ex);
 void executor_wake(struct runnable *r);
 /* Any thread. */
 void executor_submit(struct executor *ex, struct async_job *job);
-/* Stops the workers, runs what the pool still has, joins all threads. Runnables that are not done are left as they are. */
+/* Stops the workers, runs what the pool still has, joins all threads. Runnables that are not done
+ * are left as they are. */
 void executor_free(struct executor *ex);
 
-/* With 0 workers: run one ready runnable or one job of the pool, chosen by `rng`; false: nothing can run now. */
+/* With 0 workers: run one ready runnable or one job of the pool, chosen by `rng`; false: nothing
+ * can run now. */
 bool executor_step(struct executor *ex, struct rng *rng);
 /* With 0 workers: the next deadline; INT64_MAX: none. */
 int64_t executor_next_mono_ns(const struct executor *ex);

@@ -28,20 +28,22 @@ static enum rc check_operators(const struct graph *g, const struct graph_vertex 
     if (v->operator_count == 0)
         return err_set(err, RC_INVALID, "vertex %s has no operator", v->name);
     if (strcmp(v->id, v->operators[0].id) != 0)
-        return err_set(err, RC_INVALID, "vertex %s: id %s is not that of its first operator", v->name, v->id);
+        return err_set(err, RC_INVALID, "vertex %s: id %s is not that of its first operator",
+                       v->name, v->id);
     for (uint32_t i = 0; i < v->operator_count; i++) {
         const struct operator_spec *op = &v->operators[i];
 
         if (!id_is_valid(op->id))
-            return err_set(err, RC_INVALID, "operator %s: id \"%.*s\" is not %d hex digits", op->name,
-                           OPERATOR_ID_LEN, op->id, OPERATOR_ID_LEN);
+            return err_set(err, RC_INVALID, "operator %s: id \"%.*s\" is not %d hex digits",
+                           op->name, OPERATOR_ID_LEN, op->id, OPERATOR_ID_LEN);
         if (op->is_source != (i == 0 && !has_input))
             return err_set(err, RC_INVALID, "operator %s: %s", op->name,
                            op->is_source ? "a source cannot have an input" : "nothing leads to it");
         if (op->make == NULL)
             return err_set(err, RC_INVALID, "operator %s has no constructor", op->name);
         if (op->state_count > 0 && !op->keyed)
-            return err_set(err, RC_INVALID, "operator %s has keyed states but is not keyed", op->name);
+            return err_set(err, RC_INVALID, "operator %s has keyed states but is not keyed",
+                           op->name);
     }
     if (v->parallelism < 1 || v->parallelism > g->key_group_count)
         return err_set(err, RC_INVALID,
@@ -66,21 +68,21 @@ static enum rc check_edge(const struct graph *g, uint32_t index, struct err *err
     const struct graph_vertex *from, *to;
 
     if (e->from_vertex >= e->to_vertex || e->to_vertex >= g->vertex_count)
-        return err_set(err, RC_INVALID, "edge %u from vertex %u to %u breaks the topological order", index,
-                       e->from_vertex, e->to_vertex);
+        return err_set(err, RC_INVALID, "edge %u from vertex %u to %u breaks the topological order",
+                       index, e->from_vertex, e->to_vertex);
     from = &g->vertices[e->from_vertex];
     to = &g->vertices[e->to_vertex];
     if (e->schema == NULL)
         return err_set(err, RC_INVALID, "edge %s to %s has no schema", from->name, to->name);
     if (e->partitioning == PARTITION_FORWARD && from->parallelism != to->parallelism)
-        return err_set(err, RC_INVALID, "forward edge %s to %s: parallelism %u and %u", from->name, to->name,
-                       from->parallelism, to->parallelism);
+        return err_set(err, RC_INVALID, "forward edge %s to %s: parallelism %u and %u", from->name,
+                       to->name, from->parallelism, to->parallelism);
     if (e->partitioning == PARTITION_HASH && e->key_count == 0)
         return err_set(err, RC_INVALID, "hash edge %s to %s has no key", from->name, to->name);
     for (uint32_t i = 0; i < e->key_count; i++) {
         if (e->keys[i] >= e->schema->field_count)
-            return err_set(err, RC_INVALID, "edge %s to %s: key column %u of %u", from->name, to->name,
-                           e->keys[i], e->schema->field_count);
+            return err_set(err, RC_INVALID, "edge %s to %s: key column %u of %u", from->name,
+                           to->name, e->keys[i], e->schema->field_count);
     }
     /* C1: a key's rows must reach the one subtask that owns its group. */
     if (is_keyed(to) && to->parallelism > 1 && e->partitioning != PARTITION_HASH)
@@ -100,8 +102,8 @@ static enum rc check_ids_distinct(const struct graph *g, struct err *err)
                     const struct operator_spec *b = &g->vertices[w].operators[p];
 
                     if (strcmp(a->id, b->id) == 0)
-                        return err_set(err, RC_INVALID, "operators %s and %s have the same id %s", b->name,
-                                       a->name, a->id);
+                        return err_set(err, RC_INVALID, "operators %s and %s have the same id %s",
+                                       b->name, a->name, a->id);
                 }
             }
         }

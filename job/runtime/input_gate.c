@@ -10,11 +10,12 @@ struct input_gate {
     int64_t alignment_start_ns;
     uint64_t aligned_bytes;
     bool end_given;
-    bool time_late;             /* the end of this channel is still to be told to `time` */
+    bool time_late; /* the end of this channel is still to be told to `time` */
     uint32_t time_late_channel;
 };
 
-struct input_gate *input_gate_new(struct exchange *x, const struct graph *g, uint32_t vertex, uint32_t subtask_index)
+struct input_gate *input_gate_new(struct exchange *x, const struct graph *g, uint32_t vertex,
+                                  uint32_t subtask_index)
 {
     struct input_gate *gate = mem_calloc(1, sizeof *gate);
     uint32_t cap = 0;
@@ -66,7 +67,9 @@ static uint64_t batch_bytes(const struct batch *b)
 
 static enum gate_kind kind_of(enum event_time_news news)
 {
-    return news == EVENT_TIME_ADVANCED ? GATE_WATERMARK : news == EVENT_TIME_IDLE ? GATE_IDLE : GATE_SKIP;
+    return news == EVENT_TIME_ADVANCED ? GATE_WATERMARK
+           : news == EVENT_TIME_IDLE   ? GATE_IDLE
+                                       : GATE_SKIP;
 }
 
 static void give_end(struct input_gate *gate, uint32_t channel, struct gate_item *out)
@@ -91,7 +94,8 @@ static void give_alignment(struct input_gate *gate, const struct alignment_resul
     }
 }
 
-/* A channel's end may complete a barrier and advance event time at once: then event time follows with the next call. */
+/* A channel's end may complete a barrier and advance event time at once: then event time follows
+ * with the next call. */
 static void take_end(struct input_gate *gate, uint32_t channel, int64_t now, struct gate_item *out)
 {
     struct alignment_result r = alignment_end(&gate->alignment, channel);
@@ -105,7 +109,8 @@ static void take_end(struct input_gate *gate, uint32_t channel, int64_t now, str
     give_end(gate, channel, out);
 }
 
-static void take(struct input_gate *gate, uint32_t channel, struct element *el, int64_t now, struct gate_item *out)
+static void take(struct input_gate *gate, uint32_t channel, struct element *el, int64_t now,
+                 struct gate_item *out)
 {
     struct alignment_result r;
 
@@ -120,7 +125,8 @@ static void take(struct input_gate *gate, uint32_t channel, struct element *el, 
             gate->aligned_bytes += batch_bytes(out->batch);
         break;
     case ELEMENT_WATERMARK:
-        out->kind = kind_of(event_time_watermark(&gate->time, channel, el->watermark_ms, &out->watermark_ms));
+        out->kind = kind_of(
+            event_time_watermark(&gate->time, channel, el->watermark_ms, &out->watermark_ms));
         break;
     case ELEMENT_IDLE:
         out->kind = kind_of(event_time_idle(&gate->time, channel, &out->watermark_ms));

@@ -1,7 +1,7 @@
 /* input_gate.h - takes elements from a subtask's channels, one at a time, and gives what they mean.
  *
- * Channels take turns. Barriers go through alignment.h (C6: a channel that is ahead is not read), watermarks are merged, the end comes
- * when every channel has ended. Thread: the task's.
+ * Channels take turns. Barriers go through alignment.h (C6: a channel that is ahead is not read),
+ * watermarks are merged, the end comes when every channel has ended. Thread: the task's.
  */
 #ifndef VARVE_JOB_RUNTIME_INPUT_GATE_H
 #define VARVE_JOB_RUNTIME_INPUT_GATE_H
@@ -11,7 +11,8 @@
 
 struct input_gate;
 /* All channels that lead to the subtask; at least one. */
-struct input_gate *input_gate_new(struct exchange *x, const struct graph *g, uint32_t vertex, uint32_t subtask_index);
+struct input_gate *input_gate_new(struct exchange *x, const struct graph *g, uint32_t vertex,
+                                  uint32_t subtask_index);
 void input_gate_free(struct input_gate *gate);
 
 enum gate_kind {
@@ -28,9 +29,9 @@ struct gate_item {
     struct batch *batch; /* GATE_BATCH: the caller's, batch_free */
     int64_t watermark_ms;
     struct barrier barrier;
-    int64_t alignment_ns;    /* GATE_BARRIER: since its first one came */
-    uint64_t aligned_bytes;  /* GATE_BARRIER: input given out meanwhile */
-    uint32_t aborted_count;  /* with any kind: attempts that can't be aligned any more */
+    int64_t alignment_ns;   /* GATE_BARRIER: since its first one came */
+    uint64_t aligned_bytes; /* GATE_BARRIER: input given out meanwhile */
+    uint32_t aborted_count; /* with any kind: attempts that can't be aligned any more */
     uint64_t aborted[ALIGNMENT_OPEN_MAX];
 };
 void input_gate_next(struct input_gate *gate, int64_t now_mono_ns, struct gate_item *out);

@@ -1,4 +1,5 @@
-/* job_operation.c - savepoints, stops and checkpoints on request: from a trigger id to an answer. See supervisor.h */
+/* job_operation.c - savepoints, stops and checkpoints on request: from a trigger id to an answer.
+ * See supervisor.h */
 #include "job/runtime/supervisor_priv.h"
 
 #include <stdio.h>
@@ -60,7 +61,8 @@ static struct operation *add_locked(struct job *job, enum job_operation_kind kin
     return o;
 }
 
-static enum rc target_of(struct job *job, const struct job_operation_request *req, char *out, size_t cap, struct err *err)
+static enum rc target_of(struct job *job, const struct job_operation_request *req, char *out,
+                         size_t cap, struct err *err)
 {
     const char *dir = req->target_directory;
     char path[FS_PATH_MAX];
@@ -72,7 +74,8 @@ static enum rc target_of(struct job *job, const struct job_operation_request *re
         dir = config_string(job->config, OPT_SAVEPOINT_DIR);
     if (dir == NULL || dir[0] == '\0')
         return err_set(err, RC_INVALID,
-                       "no directory for the savepoint: none is given and execution.checkpointing.savepoint-dir is not set");
+                       "no directory for the savepoint: none is given and "
+                       "execution.checkpointing.savepoint-dir is not set");
     RETURN_IF_ERR(path_from_uri(path, sizeof path, dir, err));
     return path_absolute(out, cap, path, err);
 }
@@ -93,7 +96,8 @@ enum rc job_operation_start(struct job *job, struct job_operation_request *req, 
         goto out;
     }
     if (!make_room_locked(job)) {
-        rc = err_set(err, RC_LIMIT, "job %s: %d operations are under way", job->id, JOB_OPERATIONS_MAX);
+        rc = err_set(err, RC_LIMIT, "job %s: %d operations are under way", job->id,
+                     JOB_OPERATIONS_MAX);
         goto out;
     }
     o = add_locked(job, req->kind);
@@ -139,8 +143,8 @@ void job_begin_operation(struct job *job, uint64_t number)
     driver_request(job->driver, number, kind, o->target_directory);
 }
 
-void job_answer_operation(struct job *job, uint64_t number, enum rc rc, uint64_t checkpoint_id, const char *path,
-                          const char *message)
+void job_answer_operation(struct job *job, uint64_t number, enum rc rc, uint64_t checkpoint_id,
+                          const char *path, const char *message)
 {
     struct operation *o;
     bool cancel = false;
@@ -154,7 +158,8 @@ void job_answer_operation(struct job *job, uint64_t number, enum rc rc, uint64_t
         if (path != NULL)
             snprintf(o->result.location, sizeof o->result.location, "%s", path);
         if (rc != RC_OK)
-            snprintf(o->result.message, sizeof o->result.message, "%s", message == NULL ? rc_name(rc) : message);
+            snprintf(o->result.message, sizeof o->result.message, "%s",
+                     message == NULL ? rc_name(rc) : message);
         cancel = rc == RC_OK && o->cancel_job;
         cond_broadcast(&job->cond);
     }
@@ -171,7 +176,8 @@ void job_fail_operations(struct job *job)
             continue;
         o->result.completed = true;
         o->result.rc = RC_STATE;
-        snprintf(o->result.message, sizeof o->result.message, "the job has ended: %s", job_state_str(job->state));
+        snprintf(o->result.message, sizeof o->result.message, "the job has ended: %s",
+                 job_state_str(job->state));
     }
     cond_broadcast(&job->cond);
     mutex_unlock(&job->mutex);
@@ -187,8 +193,8 @@ void job_free_operations(struct job *job)
     }
 }
 
-enum rc job_operation_get(struct job *job, const char *trigger_id, int64_t wait_ms, struct job_operation *out,
-                          struct err *err)
+enum rc job_operation_get(struct job *job, const char *trigger_id, int64_t wait_ms,
+                          struct job_operation *out, struct err *err)
 {
     int64_t until = clock_mono_ns(job->env->clock) + wait_ms * NS_PER_MS;
     struct operation *o;

@@ -1,11 +1,12 @@
-/* job_view.c - copies of a job's state for REST, the progress line and the report at the end. See supervisor.h */
+/* job_view.c - copies of a job's state for REST, the progress line and the report at the end. See
+ * supervisor.h */
 #include "job/runtime/supervisor_priv.h"
 
 const char *job_state_str(enum job_state s)
 {
     static const char *const words[] = {
-        "INITIALIZING", "CREATED", "RUNNING", "FAILING", "FAILED", "CANCELLING", "CANCELED", "FINISHED", "RESTARTING",
-        "SUSPENDED",
+        "INITIALIZING", "CREATED",  "RUNNING",  "FAILING",    "FAILED",
+        "CANCELLING",   "CANCELED", "FINISHED", "RESTARTING", "SUSPENDED",
     };
 
     ASSERT((unsigned)s < ARRAY_LEN(words));
@@ -15,16 +16,26 @@ const char *job_state_str(enum job_state s)
 const char *task_state_str(enum task_state s)
 {
     static const char *const words[] = {
-        "CREATED", "DEPLOYING", "INITIALIZING", "RUNNING", "FINISHED", "CANCELING", "CANCELED", "FAILED",
+        "CREATED",  "DEPLOYING", "INITIALIZING", "RUNNING",
+        "FINISHED", "CANCELING", "CANCELED",     "FAILED",
     };
 
     ASSERT((unsigned)s < ARRAY_LEN(words));
     return words[s];
 }
 
-const char *job_id(const struct job *job) { return job->id; }
-const char *job_name(const struct job *job) { return job->graph->job_name; }
-const struct config *job_config(const struct job *job) { return job->config; }
+const char *job_id(const struct job *job)
+{
+    return job->id;
+}
+const char *job_name(const struct job *job)
+{
+    return job->graph->job_name;
+}
+const struct config *job_config(const struct job *job)
+{
+    return job->config;
+}
 
 enum job_state job_state(struct job *job)
 {
@@ -61,7 +72,8 @@ bool job_wait(struct job *job, int64_t timeout_ms)
 }
 
 /* Before anything is deployed. */
-static void view_undeployed(const struct graph *g, struct arena *arena, struct vertex_view *vertices)
+static void view_undeployed(const struct graph *g, struct arena *arena,
+                            struct vertex_view *vertices)
 {
     for (uint32_t v = 0; v < g->vertex_count; v++) {
         const struct graph_vertex *vertex = &g->vertices[v];
@@ -70,7 +82,8 @@ static void view_undeployed(const struct graph *g, struct arena *arena, struct v
         for (uint32_t i = 0; i < vertex->parallelism; i++) {
             struct subtask_view *s = &vertices[v].subtasks[i];
 
-            *s = (struct subtask_view){.state = TASK_CREATED, .start_wall_ms = -1, .end_wall_ms = -1};
+            *s = (struct subtask_view){
+                .state = TASK_CREATED, .start_wall_ms = -1, .end_wall_ms = -1};
             s->operator_count = vertex->operator_count;
             s->operators = ARENA_ARRAY(arena, vertex->operator_count, struct operator_view);
             for (uint32_t o = 0; o < vertex->operator_count; o++) {
@@ -105,8 +118,8 @@ void job_view(struct job *job, struct arena *arena, struct job_view *out)
     for (uint32_t i = 0; i < job->failure_count; i++) {
         const struct failure *f = &job->failures[job->failure_count - 1 - i];
 
-        out->failures[i] =
-            (struct failure_view){arena_strdup(arena, f->message), arena_strdup(arena, f->task_name), f->wall_ms};
+        out->failures[i] = (struct failure_view){arena_strdup(arena, f->message),
+                                                 arena_strdup(arena, f->task_name), f->wall_ms};
     }
     for (uint32_t v = 0; v < g->vertex_count; v++) {
         out->vertices[v].id = g->vertices[v].id;

@@ -21,8 +21,8 @@ static enum rc sweep_one(void *ctx, const char *name, struct err *err)
     (void)err;
     if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || !layout_is_job_id(name + strlen(PREFIX)) ||
         path_join(dir, sizeof dir, s->base, name, NULL) != RC_OK ||
-        path_join(path, sizeof path, dir, LAYOUT_LOCK, NULL) != RC_OK || !fs_exists(s->env->fs, path) ||
-        fs_lock(s->env->fs, path, &lock, NULL) != RC_OK)
+        path_join(path, sizeof path, dir, LAYOUT_LOCK, NULL) != RC_OK ||
+        !fs_exists(s->env->fs, path) || fs_lock(s->env->fs, path, &lock, NULL) != RC_OK)
         return RC_OK; /* not ours, or its job runs */
     if (fs_remove_tree(s->env->fs, dir, &trouble) != RC_OK)
         log_line(s->env->log, LOG_WARN, "left-over scratch directory stays: %s", trouble.msg);
@@ -30,14 +30,16 @@ static enum rc sweep_one(void *ctx, const char *name, struct err *err)
     return RC_OK;
 }
 
-enum rc local_dir_make(const struct env *env, const struct config *config, const char *checkpoint_dir,
-                       const char *job_id, char dir[FS_PATH_MAX], struct fs_file **lock, struct err *err)
+enum rc local_dir_make(const struct env *env, const struct config *config,
+                       const char *checkpoint_dir, const char *job_id, char dir[FS_PATH_MAX],
+                       struct fs_file **lock, struct err *err)
 {
     char base[FS_PATH_MAX], path[FS_PATH_MAX], name[LAYOUT_NAME_MAX];
     struct sweep sweep = {env, base};
 
     if (config_has(config, OPT_ROCKS_LOCAL_DIR))
-        RETURN_IF_ERR(path_from_uri(path, sizeof path, config_string(config, OPT_ROCKS_LOCAL_DIR), err));
+        RETURN_IF_ERR(
+            path_from_uri(path, sizeof path, config_string(config, OPT_ROCKS_LOCAL_DIR), err));
     else
         snprintf(path, sizeof path, "%s", checkpoint_dir != NULL ? checkpoint_dir : "/tmp");
     RETURN_IF_ERR(path_absolute(base, sizeof base, path, err));

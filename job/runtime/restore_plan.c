@@ -10,9 +10,11 @@ void restore_plan_release(struct restore_plan *p)
     *p = (struct restore_plan){0};
 }
 
-/* ---- assignment ------------------------------------------------------------------------------- */
+/* ---- assignment -------------------------------------------------------------------------------
+ */
 
-static const struct operator_meta *find_operator(const struct checkpoint_metadata *m, const char *id)
+static const struct operator_meta *find_operator(const struct checkpoint_metadata *m,
+                                                 const char *id)
 {
     for (size_t i = 0; i < m->operator_count; i++) {
         if (strcmp(m->operators[i].id, id) == 0)
@@ -33,13 +35,14 @@ static enum rc compare_states(const struct operator_spec *spec, const struct che
     assign_states_of(old, arena, &states, &count);
     if (count == 0)
         return RC_OK; /* it had no rows: nothing to fit */
-    return assign_compare_states(spec->name, states, count, spec->states, spec->state_count, allow_non_restored, err);
+    return assign_compare_states(spec->name, states, count, spec->states, spec->state_count,
+                                 allow_non_restored, err);
 }
 
 /* One number for the job: the exchange routes by it. */
 static enum rc adopt_key_groups(const struct graph *g, const struct checkpoint_metadata *m,
-                                const struct assign_operator *ops, const struct assignment *a, uint32_t *key_group_count,
-                                struct err *err)
+                                const struct assign_operator *ops, const struct assignment *a,
+                                uint32_t *key_group_count, struct err *err)
 {
     const char *by = NULL;
 
@@ -49,11 +52,13 @@ static enum rc adopt_key_groups(const struct graph *g, const struct checkpoint_m
             continue;
         if (a->operators[i].finished)
             return err_set(err, RC_UNSUPPORTED,
-                           "operator %s had ended before checkpoint %llu: going on with ended operators is not built",
+                           "operator %s had ended before checkpoint %llu: going on with ended "
+                           "operators is not built",
                            ops[i].name, (unsigned long long)m->checkpoint_id);
         if (by != NULL && a->operators[i].key_group_count != *key_group_count)
             return err_set(err, RC_UNSUPPORTED,
-                           "operators %s and %s of checkpoint %llu have %u and %u key groups: a job with different "
+                           "operators %s and %s of checkpoint %llu have %u and %u key groups: a "
+                           "job with different "
                            "numbers is not built",
                            by, ops[i].name, (unsigned long long)m->checkpoint_id, *key_group_count,
                            a->operators[i].key_group_count);
@@ -63,14 +68,16 @@ static enum rc adopt_key_groups(const struct graph *g, const struct checkpoint_m
     for (uint32_t v = 0; v < g->vertex_count; v++) {
         if (g->vertices[v].parallelism > *key_group_count)
             return err_set(err, RC_INVALID,
-                           "%s: parallelism %u exceeds the %u key groups of the restored state (pipeline.max-parallelism)",
+                           "%s: parallelism %u exceeds the %u key groups of the restored state "
+                           "(pipeline.max-parallelism)",
                            g->vertices[v].name, g->vertices[v].parallelism, *key_group_count);
     }
     return RC_OK;
 }
 
-enum rc restore_plan_assign(const struct graph *g, const struct checkpoint_metadata *m, bool allow_non_restored,
-                            struct arena *arena, struct assignment *out, uint32_t *key_group_count, struct err *err)
+enum rc restore_plan_assign(const struct graph *g, const struct checkpoint_metadata *m,
+                            bool allow_non_restored, struct arena *arena, struct assignment *out,
+                            uint32_t *key_group_count, struct err *err)
 {
     struct assign_operator *ops;
     size_t n = 0, count = 0;
@@ -94,14 +101,16 @@ enum rc restore_plan_assign(const struct graph *g, const struct checkpoint_metad
     RETURN_IF_ERR(assign_restore(m, ops, count, allow_non_restored, arena, out, err));
     for (uint32_t v = 0; v < g->vertex_count; v++) {
         for (uint32_t o = 0; o < g->vertices[v].operator_count; o++)
-            RETURN_IF_ERR(compare_states(&g->vertices[v].operators[o], m, allow_non_restored, arena, err));
+            RETURN_IF_ERR(
+                compare_states(&g->vertices[v].operators[o], m, allow_non_restored, arena, err));
     }
     return adopt_key_groups(g, m, ops, out, key_group_count, err);
 }
 
-/* What the restored list states name outside the snapshot, e.g. a sink's part files, is there too. */
-static enum rc check_outside(const struct env *env, const struct config *config, const struct graph *g,
-                             const struct restore_plan *p, struct err *err)
+/* What the restored list states name outside the snapshot, e.g. a sink's part files, is there too.
+ */
+static enum rc check_outside(const struct env *env, const struct config *config,
+                             const struct graph *g, const struct restore_plan *p, struct err *err)
 {
     size_t n = 0;
 
@@ -127,9 +136,11 @@ static enum rc check_outside(const struct env *env, const struct config *config,
     return RC_OK;
 }
 
-/* ---- which snapshot --------------------------------------------------------------------------- */
+/* ---- which snapshot ---------------------------------------------------------------------------
+ */
 
-/* A checkpoint in a job's directory whose lock nobody holds: its run has ended. A lock file is not made where there is none. */
+/* A checkpoint in a job's directory whose lock nobody holds: its run has ended. A lock file is not
+ * made where there is none. */
 static bool run_has_ended(const struct env *env, const char *snapshot_dir)
 {
     char job_dir[FS_PATH_MAX], lock[FS_PATH_MAX];
@@ -138,15 +149,16 @@ static bool run_has_ended(const struct env *env, const char *snapshot_dir)
 
     if (!layout_parse_checkpoint(path_base(snapshot_dir), &id) ||
         path_dir(job_dir, sizeof job_dir, snapshot_dir, NULL) != RC_OK ||
-        path_join(lock, sizeof lock, job_dir, LAYOUT_LOCK, NULL) != RC_OK || !fs_exists(env->fs, lock) ||
-        fs_lock(env->fs, lock, &held, NULL) != RC_OK)
+        path_join(lock, sizeof lock, job_dir, LAYOUT_LOCK, NULL) != RC_OK ||
+        !fs_exists(env->fs, lock) || fs_lock(env->fs, lock, &held, NULL) != RC_OK)
         return false;
     fs_abandon(&held);
     return true;
 }
 
-static enum rc find_snapshot(const struct env *env, const struct config *config, const struct graph *g,
-                             const struct job_restore *restore, struct restore_plan *p, struct err *err)
+static enum rc find_snapshot(const struct env *env, const struct config *config,
+                             const struct graph *g, const struct job_restore *restore,
+                             struct restore_plan *p, struct err *err)
 {
     struct recovery_options options = {.job_name = NULL};
     const char *path = restore != NULL ? restore->path : NULL;
@@ -162,7 +174,8 @@ static enum rc find_snapshot(const struct env *env, const struct config *config,
     if (restore == NULL || !restore->resume)
         return RC_OK;
     if (!config_has(config, OPT_CP_DIR))
-        return err_set(err, RC_INVALID, "nothing to resume from: execution.checkpointing.dir is not set");
+        return err_set(err, RC_INVALID,
+                       "nothing to resume from: execution.checkpointing.dir is not set");
     RETURN_IF_ERR(path_from_uri(root, sizeof root, config_string(config, OPT_CP_DIR), err));
     rc = recovery_newest_of_job(env, root, g->job_name, &p->recovered, err);
     if (rc == RC_NOT_FOUND) {
@@ -180,16 +193,17 @@ static void describe_faults(const struct recovered *r, struct err *err)
     if (r->fault_count == 0 || strstr(err->msg, r->faults[0].path) != NULL)
         return; /* none, or recovery has listed them */
     for (size_t i = 0; i < r->fault_count; i++)
-        buf_printf(&text, "\n  %s: %s (%llu bytes, of %s, subtask %u)", r->faults[i].path, r->faults[i].reason,
-                   (unsigned long long)r->faults[i].size_bytes, r->faults[i].operator_name,
-                   r->faults[i].subtask_index);
+        buf_printf(&text, "\n  %s: %s (%llu bytes, of %s, subtask %u)", r->faults[i].path,
+                   r->faults[i].reason, (unsigned long long)r->faults[i].size_bytes,
+                   r->faults[i].operator_name, r->faults[i].subtask_index);
     if (strlen(err->msg) + text.len < sizeof err->msg)
         memcpy(err->msg + strlen(err->msg), buf_cstr(&text), text.len + 1);
     buf_release(&text);
 }
 
 enum rc restore_plan_make(const struct env *env, const struct config *config, const struct graph *g,
-                          const struct job_restore *restore, struct restore_plan *out, struct err *err)
+                          const struct job_restore *restore, struct restore_plan *out,
+                          struct err *err)
 {
     bool allow = (restore != NULL && restore->allow_non_restored) ||
                  config_bool(config, OPT_RESTORE_IGNORE_UNCLAIMED);
@@ -208,7 +222,8 @@ enum rc restore_plan_make(const struct env *env, const struct config *config, co
     if (!p->restored)
         return RC_OK;
     p->earlier_run_dead = run_has_ended(env, p->recovered.dir);
-    rc = restore_plan_assign(g, p->recovered.meta, allow, p->arena, &p->assignment, &p->key_group_count, err);
+    rc = restore_plan_assign(g, p->recovered.meta, allow, p->arena, &p->assignment,
+                             &p->key_group_count, err);
     if (rc == RC_OK)
         rc = check_outside(env, config, g, p, err);
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "restore from %s", p->recovered.dir);
@@ -225,17 +240,21 @@ void restore_plan_print(const struct restore_plan *p, const struct graph *g, str
         buf_printf(out, "start: from %s (%s %llu of job %s, %s)\n", p->recovered.dir,
                    checkpoint_kind_is_savepoint(m->kind) ? "savepoint" : "checkpoint",
                    (unsigned long long)m->checkpoint_id, m->job_id,
-                   p->claim_mode == CLAIM_CLAIM ? "CLAIM: it becomes this job's" : "NO_CLAIM: it stays as it is");
+                   p->claim_mode == CLAIM_CLAIM ? "CLAIM: it becomes this job's"
+                                                : "NO_CLAIM: it stays as it is");
         for (size_t i = 0; i < p->recovered.skip_count; i++)
-            buf_printf(out, "passed over: %s: %s\n", p->recovered.skips[i].path, p->recovered.skips[i].reason);
+            buf_printf(out, "passed over: %s: %s\n", p->recovered.skips[i].path,
+                       p->recovered.skips[i].reason);
         assign_print_dropped(&p->assignment, out);
     }
     for (uint32_t v = 0; v < g->vertex_count; v++) {
         for (uint32_t o = 0; o < g->vertices[v].operator_count; o++, n++) {
             const struct operator_spec *spec = &g->vertices[v].operators[o];
 
-            buf_printf(out, "operator %s: parallelism %u, %s\n", spec->name, g->vertices[v].parallelism,
-                       p->restored && p->assignment.operators[n].restored ? "state restored" : "starts empty");
+            buf_printf(out, "operator %s: parallelism %u, %s\n", spec->name,
+                       g->vertices[v].parallelism,
+                       p->restored && p->assignment.operators[n].restored ? "state restored"
+                                                                          : "starts empty");
         }
     }
 }

@@ -1,5 +1,6 @@
-/* restore_plan.h - what a job starts from, checked completely before anything starts: which snapshot, which state goes where, what is
- * dropped, whether types fit. Reads only. Thread: any. After: CheckpointCoordinator.restoreSavepoint, Checkpoints.loadAndValidate. */
+/* restore_plan.h - what a job starts from, checked completely before anything starts: which
+ * snapshot, which state goes where, what is dropped, whether types fit. Reads only. Thread: any.
+ * After: CheckpointCoordinator.restoreSavepoint, Checkpoints.loadAndValidate. */
 #ifndef VARVE_JOB_RUNTIME_RESTORE_PLAN_H
 #define VARVE_JOB_RUNTIME_RESTORE_PLAN_H
 
@@ -9,21 +10,24 @@
 
 /* `= {0}`; release after every call that got it, also a failed one. */
 struct restore_plan {
-    bool restored;              /* false: a fresh start */
+    bool restored; /* false: a fresh start */
     struct recovered recovered;
     enum claim_mode claim_mode;
-    bool earlier_run_dead;      /* the run that made the snapshot has ended for certain */
-    uint32_t key_group_count;   /* to run with: the snapshot's, unless it has none */
+    bool earlier_run_dead;    /* the run that made the snapshot has ended for certain */
+    uint32_t key_group_count; /* to run with: the snapshot's, unless it has none */
     struct arena *arena;
     struct assignment assignment; /* operators in order of vertices and chains */
 };
 void restore_plan_release(struct restore_plan *p);
 /* Path and rules from `restore`, else from the configuration (execution.state-recovery.*). */
-MUST_USE enum rc restore_plan_make(const struct env *env, const struct config *config, const struct graph *g,
-                                   const struct job_restore *restore, struct restore_plan *out, struct err *err);
-/* State of a tree to the subtasks of the graph; also compares types. *key_group_count: to run with. */
-MUST_USE enum rc restore_plan_assign(const struct graph *g, const struct checkpoint_metadata *m, bool allow_non_restored,
-                                     struct arena *arena, struct assignment *out, uint32_t *key_group_count,
+MUST_USE enum rc restore_plan_make(const struct env *env, const struct config *config,
+                                   const struct graph *g, const struct job_restore *restore,
+                                   struct restore_plan *out, struct err *err);
+/* State of a tree to the subtasks of the graph; also compares types. *key_group_count: to run with.
+ */
+MUST_USE enum rc restore_plan_assign(const struct graph *g, const struct checkpoint_metadata *m,
+                                     bool allow_non_restored, struct arena *arena,
+                                     struct assignment *out, uint32_t *key_group_count,
                                      struct err *err);
 /* For --dry-run. */
 void restore_plan_print(const struct restore_plan *p, const struct graph *g, struct buf *out);

@@ -1,16 +1,18 @@
 /* supervisor.c - see supervisor.h
  *
- * Everything happens in job_step, on the job's thread: requests and task events are taken from the mailbox in order, then what is due by time
- * is done. The coordinator's wishes (fail the job, answer a request) are noted by hooks and acted on after the driver has returned. */
+ * Everything happens in job_step, on the job's thread: requests and task events are taken from the
+ * mailbox in order, then what is due by time is done. The coordinator's wishes (fail the job,
+ * answer a request) are noted by hooks and acted on after the driver has returned. */
 #include "job/runtime/supervisor_priv.h"
 
 #include "checkpoint/layout.h"
+#include "job/runtime/by_hand.h"
 #include "job/runtime/local_dir.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
-/* ---- state ------------------------------------------------------------------------------------ */
+/* ---- state ------------------------------------------------------------------------------------
+ */
 
 static void set_state(struct job *job, enum job_state to)
 {
@@ -32,8 +34,8 @@ static void set_state(struct job *job, enum job_state to)
 
     mutex_lock(&job->mutex);
     ASSERT(allowed[job->state] & 1u << to);
-    log_line(job->env->log, LOG_INFO, "job state id=%s name=\"%s\" from=%s to=%s", job->id, job->graph->job_name,
-             job_state_str(job->state), job_state_str(to));
+    log_line(job->env->log, LOG_INFO, "job state id=%s name=\"%s\" from=%s to=%s", job->id,
+             job->graph->job_name, job_state_str(job->state), job_state_str(to));
     job->state = to;
     job->state_wall_ms[to] = now;
     if (job_state_is_final(to))
@@ -56,7 +58,8 @@ static void note_failure(struct job *job, const char *message, const char *task)
     mutex_unlock(&job->mutex);
 }
 
-/* ---- mailbox ---------------------------------------------------------------------------------- */
+/* ---- mailbox ----------------------------------------------------------------------------------
+ */
 
 void job_post_request(struct job *job, enum job_request_kind kind, uint64_t id)
 {
@@ -89,52 +92,8 @@ static void post_event(void *ctx, struct task_event *ev_take)
     mutex_unlock(&job->mutex);
 }
 
-/* ---- the driver's hooks ----------------------------------------------------------------------- */
-
-static void hook_post(void *ctx, uint32_t task, const struct task_message *m)
-{
-    struct job *job = ctx;
-
-    if (job->deployment != NULL)
-        deployment_post(job->deployment, task, m);
-    else if (m->kind == TASK_TRIGGER)
-        m->release(m->target);
-}
-
-static const char *hook_task_name(void *ctx, uint32_t task)
-{
-    return deployment_task_name(((struct job *)ctx)->deployment, task);
-}
-
-static void hook_fail_job(void *ctx, const char *message)
-{
-    struct job *job = ctx;
-
-    if (!job->fail_asked)
-        snprintf(job->fail_message, sizeof job->fail_message, "%s", message);
-    job->fail_asked = true;
-}
-
-static void hook_answer(void *ctx, uint64_t request_id, enum rc rc, uint64_t checkpoint_id, const char *path,
-                        const char *message)
-{
-    struct job *job = ctx;
-
-    job_answer_operation(job, request_id, rc, checkpoint_id, path, message);
-    if (request_id == job->suspend_operation) {
-        if (rc != RC_OK)
-            log_line(job->env->log, LOG_WARN, "job %s: the checkpoint before the suspend failed: %s", job->id,
-                     message == NULL ? rc_name(rc) : message);
-        job_post_request(job, JOB_REQUEST_SUSPEND, 0);
-    }
-}
-
-static void hook_discarded(void *ctx, uint64_t checkpoint_id)
-{
-    job_post_request(ctx, JOB_REQUEST_DISCARDED, checkpoint_id);
-}
-
-/* ---- the end ---------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------------------
+ */
 
 static enum job_end end_of(enum job_state state)
 {
@@ -150,7 +109,8 @@ static enum job_end end_of(enum job_state state)
     }
 }
 
-/* All tasks have ended: threads are joined, retention is carried out, locks are given back; then it shows. */
+/* All tasks have ended: threads are joined, retention is carried out, locks are given back; then it
+ * shows. */
 static void end_job(struct job *job, enum job_state final)
 {
     if (job->deployment != NULL)
@@ -177,9 +137,11 @@ static void tear_down(struct job *job)
     deployment_cancel(job->deployment);
 }
 
-/* ---- deploying -------------------------------------------------------------------------------- */
+/* ---- deploying --------------------------------------------------------------------------------
+ */
 
-static void deploy(struct job *job, const struct assignment *assignment, uint64_t checkpoint_id, bool earlier_run_dead)
+static void deploy(struct job *job, const struct assignment *assignment, uint64_t checkpoint_id,
+                   bool earlier_run_dead)
 {
     struct deployment_config c = {
         .env = job->env,
@@ -213,21 +175,23 @@ static void deploy(struct job *job, const struct assignment *assignment, uint64_
 }
 
 /* Opens a snapshot of this job from its directory, for job->assignment. */
-static enum rc load_from(struct job *job, const char *dir, const struct assignment **out, struct err *err)
+static enum rc load_from(struct job *job, const char *dir, const struct assignment **out,
+                         struct err *err)
 {
     struct recovery_options options = {0};
     uint32_t key_group_count;
 
     RETURN_IF_ERR(recovery_open(job->env, dir, &options, &job->recovered, err));
-    RETURN_IF_ERR(restore_plan_assign(job->graph, job->recovered.meta, true, job->assign_arena, &job->assignment,
-                                      &key_group_count, err));
+    RETURN_IF_ERR(restore_plan_assign(job->graph, job->recovered.meta, true, job->assign_arena,
+                                      &job->assignment, &key_group_count, err));
     ASSERT(key_group_count == job->graph->key_group_count);
     *out = &job->assignment;
     return RC_OK;
 }
 
 /* A stop's savepoint that is newer than the newest checkpoint. */
-static enum rc load_stop(struct job *job, uint64_t *checkpoint_id, const struct assignment **out, struct err *err)
+static enum rc load_stop(struct job *job, uint64_t *checkpoint_id, const struct assignment **out,
+                         struct err *err)
 {
     RETURN_IF_ERR(load_from(job, job->stop_path, out, err));
     if (job->recovered.meta->checkpoint_id > *checkpoint_id) {
@@ -240,8 +204,10 @@ static enum rc load_stop(struct job *job, uint64_t *checkpoint_id, const struct 
     return RC_OK;
 }
 
-/* The state to go back to: the newest completed checkpoint, the snapshot the job started from, or nothing. */
-static enum rc load_latest(struct job *job, const struct assignment **out, uint64_t *checkpoint_id, struct err *err)
+/* The state to go back to: the newest completed checkpoint, the snapshot the job started from, or
+ * nothing. */
+static enum rc load_latest(struct job *job, const struct assignment **out, uint64_t *checkpoint_id,
+                           struct err *err)
 {
     char dir[FS_PATH_MAX];
     uint32_t key_group_count;
@@ -264,20 +230,22 @@ static enum rc load_latest(struct job *job, const struct assignment **out, uint6
         return RC_OK;
     }
     if (storage_job_dir(job->storage) != NULL) {
-        RETURN_IF_ERR(layout_checkpoint_dir(dir, sizeof dir, storage_job_dir(job->storage), *checkpoint_id, err));
+        RETURN_IF_ERR(layout_checkpoint_dir(dir, sizeof dir, storage_job_dir(job->storage),
+                                            *checkpoint_id, err));
         return load_from(job, dir, out, err);
     }
     ASSERT(driver_latest_tree(job->driver) != NULL);
-    RETURN_IF_ERR(restore_plan_assign(job->graph, driver_latest_tree(job->driver), true, job->assign_arena,
-                                      &job->assignment, &key_group_count, err));
+    RETURN_IF_ERR(restore_plan_assign(job->graph, driver_latest_tree(job->driver), true,
+                                      job->assign_arena, &job->assignment, &key_group_count, err));
     *out = &job->assignment;
     return RC_OK;
 }
 
-/* ---- failing and restarting ------------------------------------------------------------------- */
+/* ---- failing and restarting -------------------------------------------------------------------
+ */
 
-/* A restart would meet it again: wrong input or a snapshot that can't be used. `own`: the user chose a strategy, which then decides over
- * input, never over a damaged snapshot (B13). */
+/* A restart would meet it again: wrong input or a snapshot that can't be used. `own`: the user
+ * chose a strategy, which then decides over input, never over a damaged snapshot (B13). */
 static bool is_final(const struct job *job, const struct task_event *ev)
 {
     bool own = config_has(job->config, OPT_RESTART_STRATEGY);
@@ -328,7 +296,8 @@ static void decide_restart(struct job *job)
         end_job(job, JOB_FAILED);
         return;
     }
-    log_line(job->env->log, LOG_INFO, "job restarts id=%s in_ms=%lld", job->id, (long long)decision.delay_ms);
+    log_line(job->env->log, LOG_INFO, "job restarts id=%s in_ms=%lld", job->id,
+             (long long)decision.delay_ms);
     job->restart_mono_ns = now + decision.delay_ms * NS_PER_MS;
     set_state(job, JOB_RESTARTING);
 }
@@ -353,14 +322,16 @@ static void restart(struct job *job)
     note_failure(job, err.msg, "");
     job->failure_first = err;
     if (rc == RC_IO) /* may pass */
-        restart_strategy_failed(job->restart, clock_mono_ns(job->env->clock) / NS_PER_MS, &decision);
+        restart_strategy_failed(job->restart, clock_mono_ns(job->env->clock) / NS_PER_MS,
+                                &decision);
     if (decision.restart)
         job->restart_mono_ns = clock_mono_ns(job->env->clock) + decision.delay_ms * NS_PER_MS;
     else
         end_job(job, JOB_FAILED);
 }
 
-/* ---- task events ------------------------------------------------------------------------------ */
+/* ---- task events ------------------------------------------------------------------------------
+ */
 
 static void all_ended(struct job *job)
 {
@@ -397,7 +368,8 @@ static void on_task_event(struct job *job, struct task_event *ev)
         break;
     case TASK_EVENT_FAILED:
         if (job->state == JOB_RUNNING && !job->tearing_down)
-            start_failing(job, &ev->err, deployment_task_name(job->deployment, ev->task), is_final(job, ev));
+            start_failing(job, &ev->err, deployment_task_name(job->deployment, ev->task),
+                          is_final(job, ev));
         break;
     case TASK_EVENT_ENDED:
         if (ev->state == TASK_FINISHED)
@@ -409,7 +381,8 @@ static void on_task_event(struct job *job, struct task_event *ev)
     task_event_free(ev);
 }
 
-/* ---- requests --------------------------------------------------------------------------------- */
+/* ---- requests ---------------------------------------------------------------------------------
+ */
 
 static void on_cancel(struct job *job)
 {
@@ -483,7 +456,8 @@ static void on_request(struct job *job, const struct job_request *r)
     }
 }
 
-/* ---- start ------------------------------------------------------------------------------------ */
+/* ---- start ------------------------------------------------------------------------------------
+ */
 
 static enum rc initialize(struct job *job, struct err *err)
 {
@@ -497,12 +471,13 @@ static enum rc initialize(struct job *job, struct err *err)
             RETURN_IF_ERR(path_dir(dir, sizeof dir, storage_job_dir(job->storage), err));
             beside = dir;
         }
-        RETURN_IF_ERR(local_dir_make(job->env, job->config, beside, job->id, job->local_dir, &job->local_lock, err));
+        RETURN_IF_ERR(local_dir_make(job->env, job->config, beside, job->id, job->local_dir,
+                                     &job->local_lock, err));
     }
     if (!p->restored)
         return RC_OK;
-    RETURN_IF_ERR(storage_restore(job->storage, p->recovered.meta, p->recovered.dir, p->claim_mode == CLAIM_CLAIM,
-                                  p->recovered.arena, err));
+    RETURN_IF_ERR(storage_restore(job->storage, p->recovered.meta, p->recovered.dir,
+                                  p->claim_mode == CLAIM_CLAIM, p->recovered.arena, err));
     driver_restored(job->driver, p->recovered.meta, p->recovered.dir, p->claim_mode == CLAIM_CLAIM);
     return RC_OK;
 }
@@ -519,11 +494,12 @@ static void start(struct job *job)
         end_job(job, JOB_FAILED);
         return;
     }
-    deploy(job, p->restored ? &p->assignment : NULL, p->restored ? p->recovered.meta->checkpoint_id : 0,
-           p->earlier_run_dead);
+    deploy(job, p->restored ? &p->assignment : NULL,
+           p->restored ? p->recovered.meta->checkpoint_id : 0, p->earlier_run_dead);
 }
 
-/* ---- the step --------------------------------------------------------------------------------- */
+/* ---- the step ---------------------------------------------------------------------------------
+ */
 
 static void take_mail(struct job *job)
 {
@@ -584,7 +560,7 @@ bool job_step(struct job *job, int64_t *next_mono_ns)
     return false;
 }
 
-static void job_main(void *arg)
+void job_main(void *arg)
 {
     struct job *job = arg;
     int64_t next;
@@ -599,233 +575,4 @@ static void job_main(void *arg)
         }
         mutex_unlock(&job->mutex);
     }
-}
-
-/* ---- life ------------------------------------------------------------------------------------- */
-
-static void restart_config_of(const struct config *c, struct restart_config *out)
-{
-    *out = (struct restart_config){
-        .kind = config_has(c, OPT_CP_INTERVAL) ? RESTART_KIND_EXPONENTIAL_DELAY : RESTART_KIND_NONE,
-        .fixed_attempts = config_int(c, OPT_RESTART_FIXED_ATTEMPTS),
-        .fixed_delay_ms = config_duration_ms(c, OPT_RESTART_FIXED_DELAY),
-        .rate_max_failures = config_int(c, OPT_RESTART_RATE_MAX),
-        .rate_interval_ms = config_duration_ms(c, OPT_RESTART_RATE_INTERVAL),
-        .rate_delay_ms = config_duration_ms(c, OPT_RESTART_RATE_DELAY),
-        .exp_initial_ms = config_duration_ms(c, OPT_RESTART_EXP_INITIAL),
-        .exp_max_ms = config_duration_ms(c, OPT_RESTART_EXP_MAX),
-        .exp_reset_ms = config_duration_ms(c, OPT_RESTART_EXP_RESET),
-        .exp_attempts = config_int(c, OPT_RESTART_EXP_ATTEMPTS),
-        .exp_multiplier = config_double(c, OPT_RESTART_EXP_MULTIPLIER),
-        .exp_jitter = config_double(c, OPT_RESTART_EXP_JITTER),
-    };
-    if (config_has(c, OPT_RESTART_STRATEGY)) {
-        static const enum restart_kind kinds[] = { /* none|off|disable|fixed-delay|failure-rate|exponential-delay */
-            RESTART_KIND_NONE, RESTART_KIND_NONE, RESTART_KIND_NONE, RESTART_KIND_FIXED_DELAY,
-            RESTART_KIND_FAILURE_RATE, RESTART_KIND_EXPONENTIAL_DELAY,
-        };
-
-        out->kind = kinds[config_enum(c, OPT_RESTART_STRATEGY)];
-    }
-}
-
-/* "": jobmanager storage. */
-static enum rc checkpoint_dir_of(const struct config *c, char out[FS_PATH_MAX], struct err *err)
-{
-    char path[FS_PATH_MAX];
-    bool in_memory = config_has(c, OPT_CP_STORAGE) && config_enum(c, OPT_CP_STORAGE) == STORAGE_JOBMANAGER;
-
-    out[0] = '\0';
-    if (in_memory)
-        return RC_OK;
-    if (!config_has(c, OPT_CP_DIR)) {
-        if (config_has(c, OPT_CP_STORAGE))
-            return err_set(err, RC_INVALID,
-                           "execution.checkpointing.storage is filesystem, but execution.checkpointing.dir is not set");
-        return RC_OK;
-    }
-    RETURN_IF_ERR(path_from_uri(path, sizeof path, config_string(c, OPT_CP_DIR), err));
-    return path_absolute(out, FS_PATH_MAX, path, err);
-}
-
-static enum rc open_storage(struct job *job, struct err *err)
-{
-    char dir[FS_PATH_MAX], holder[256];
-    struct storage_config c = {
-        .env = job->env,
-        .job_id = job->id,
-        .holder = holder,
-        .inline_threshold_bytes = config_bytes(job->config, OPT_CP_INLINE_THRESHOLD),
-        .write_buffer_bytes = (uint64_t)config_int(job->config, OPT_CP_WRITE_BUFFER),
-        .memory_state_limit_bytes = config_bytes(job->config, OPT_CP_JM_MAX_STATE),
-    };
-
-    RETURN_IF_ERR(checkpoint_dir_of(job->config, dir, err));
-    c.dir = dir[0] == '\0' ? NULL : dir;
-    snprintf(holder, sizeof holder, "pid %ld, job %.180s", (long)getpid(), job->graph->job_name);
-    return storage_open(&c, &job->storage, err);
-}
-
-static void make_driver(struct job *job)
-{
-    struct driver_config c = {
-        .env = job->env,
-        .config = job->config,
-        .graph = job->graph,
-        .job_id = job->id,
-        .storage = job->storage,
-        .rocksdb_version = config_enum(job->config, OPT_BACKEND_TYPE) == BACKEND_TYPE_ROCKSDB ? keyed_backend_rocksdb_version() : "",
-        .first_id = storage_newest_seen_id(job->storage) + 1,
-        .threaded = job->threaded,
-        .hooks = {job, hook_post, hook_task_name, hook_fail_job, hook_answer, hook_discarded},
-    };
-
-    if (job->plan.restored) {
-        uint64_t seen = job->plan.recovered.newest_seen_id;
-
-        if (job->plan.recovered.meta->checkpoint_id > seen)
-            seen = job->plan.recovered.meta->checkpoint_id;
-        if (c.first_id <= seen)
-            c.first_id = seen + 1; /* C9 */
-    }
-    job->driver = driver_new(&c);
-}
-
-static struct job *job_alloc(const struct env *env, const struct config *config, bool threaded)
-{
-    struct job *job = mem_calloc(1, sizeof *job);
-    struct restart_config rc;
-    struct rng rng;
-    char purpose[64];
-
-    job->env = env;
-    job->config = config_copy(config);
-    job->threaded = threaded;
-    job->start_wall_ms = clock_wall_ms(env->clock);
-    job->end_wall_ms = -1;
-    job->state_wall_ms[JOB_INITIALIZING] = job->start_wall_ms;
-    job->restart_mono_ns = INT64_MAX;
-    mutex_init(&job->mutex);
-    cond_init(&job->cond);
-    snprintf(purpose, sizeof purpose, "job %lld", (long long)clock_mono_ns(env->clock));
-    env_rng(env, purpose, &job->rng);
-    rng_hex(&job->rng, job->id, JOB_ID_LEN);
-    restart_config_of(job->config, &rc);
-    env_rng(env, "restart jitter", &rng);
-    job->restart = restart_strategy_new(&rc, rng);
-    return job;
-}
-
-static void job_release(struct job *job)
-{
-    deployment_free(job->deployment);
-    driver_free(job->driver);
-    storage_close(job->storage);
-    restart_strategy_free(job->restart);
-    restore_plan_release(&job->plan);
-    recovered_release(&job->recovered);
-    arena_free(job->assign_arena);
-    for (uint32_t i = 0; i < job->failure_count; i++) {
-        mem_free(job->failures[i].message);
-        mem_free(job->failures[i].task_name);
-    }
-    while (job->first_event != NULL) {
-        struct task_event *ev = job->first_event;
-
-        job->first_event = ev->next;
-        task_event_free(ev);
-    }
-    while (job->first_request != NULL) {
-        struct job_request *r = job->first_request;
-
-        job->first_request = r->next;
-        mem_free(r);
-    }
-    job_free_operations(job);
-    mutex_release(&job->mutex);
-    cond_release(&job->cond);
-    config_free(job->config);
-    graph_free(job->graph);
-    mem_free(job);
-}
-
-static enum rc make_job(const struct env *env, const struct config *config, struct graph *graph_take,
-                        const struct job_restore *restore, bool threaded, struct job **out, struct err *err)
-{
-    struct job *job = job_alloc(env, config, threaded);
-    enum rc rc;
-
-    GOTO_IF_ERR(config_check(config, err));
-    GOTO_IF_ERR(graph_check(graph_take, err));
-    GOTO_IF_ERR(restore_plan_make(env, job->config, graph_take, restore, &job->plan, err));
-    job->graph = graph_take;
-    GOTO_IF_ERR(open_storage(job, err));
-    job->graph->key_group_count = job->plan.key_group_count;
-    for (size_t i = 0; i < job->plan.recovered.skip_count; i++)
-        log_line(env->log, LOG_WARN, "restore passes over %s: %s", job->plan.recovered.skips[i].path,
-                 job->plan.recovered.skips[i].reason);
-    make_driver(job);
-out:
-    if (rc != RC_OK) {
-        job->graph = NULL; /* the caller's still */
-        job_release(job);
-        return rc;
-    }
-    *out = job;
-    return RC_OK;
-}
-
-enum rc job_start(const struct env *env, const struct config *config, struct graph *graph_take,
-                  const struct job_restore *restore, struct job **out, struct err *err)
-{
-    RETURN_IF_ERR(make_job(env, config, graph_take, restore, true, out, err));
-    (*out)->thread = thread_start("job", job_main, *out);
-    return RC_OK;
-}
-
-enum rc job_start_by_hand(const struct env *env, const struct config *config, struct graph *graph_take,
-                          const struct job_restore *restore, struct job **out, struct err *err)
-{
-    return make_job(env, config, graph_take, restore, false, out, err);
-}
-
-enum rc job_preflight(const struct env *env, const struct config *config, const struct graph *graph,
-                      const struct job_restore *restore, struct buf *out, struct err *err)
-{
-    struct restore_plan plan = {0};
-    char dir[FS_PATH_MAX];
-    enum rc rc;
-
-    GOTO_IF_ERR(config_check(config, err));
-    GOTO_IF_ERR(graph_check(graph, err));
-    GOTO_IF_ERR(checkpoint_dir_of(config, dir, err));
-    GOTO_IF_ERR(restore_plan_make(env, config, graph, restore, &plan, err));
-    restore_plan_print(&plan, graph, out);
-    buf_printf(out, "checkpoints: %s\n", dir[0] == '\0' ? "in memory" : dir);
-out:
-    restore_plan_release(&plan);
-    return rc;
-}
-
-struct executor *job_executor(struct job *job)
-{
-    return job->deployment == NULL ? NULL : deployment_executor(job->deployment);
-}
-
-void job_cancel(struct job *job) { job_post_request(job, JOB_REQUEST_CANCEL, 0); }
-
-void job_suspend(struct job *job, bool checkpoint_first)
-{
-    job_post_request(job, checkpoint_first ? JOB_REQUEST_SUSPEND_WITH_CHECKPOINT : JOB_REQUEST_SUSPEND, 0);
-}
-
-void job_free(struct job *job)
-{
-    if (job == NULL)
-        return;
-    if (job->thread != NULL) {
-        job_cancel(job);
-        thread_join(job->thread);
-    }
-    job_release(job);
 }

@@ -1,5 +1,5 @@
-/* supervisor_priv.h - a job's inside, for supervisor.c (states), job_operation.c (requests) and job_view.c (copies) alone; and for a
- * test that steps a whole job by hand. */
+/* supervisor_priv.h - a job's inside, for supervisor.c (states), job_make.c (start and end),
+ * job_operation.c (requests) and job_view.c (copies) alone. */
 #ifndef VARVE_JOB_RUNTIME_SUPERVISOR_PRIV_H
 #define VARVE_JOB_RUNTIME_SUPERVISOR_PRIV_H
 
@@ -11,10 +11,15 @@
 
 #define JOB_FAILURES_MAX 16
 #define JOB_OPERATIONS_MAX 1000 /* past it the oldest completed one is forgotten */
-#define JOB_REQUESTS_MAX 10000
 
 /* What others ask of the job's thread. */
-enum job_request_kind { JOB_REQUEST_CANCEL, JOB_REQUEST_SUSPEND, JOB_REQUEST_SUSPEND_WITH_CHECKPOINT, JOB_REQUEST_OPERATION, JOB_REQUEST_DISCARDED };
+enum job_request_kind {
+    JOB_REQUEST_CANCEL,
+    JOB_REQUEST_SUSPEND,
+    JOB_REQUEST_SUSPEND_WITH_CHECKPOINT,
+    JOB_REQUEST_OPERATION,
+    JOB_REQUEST_DISCARDED
+};
 struct job_request {
     enum job_request_kind kind;
     uint64_t id; /* operation number, checkpoint id */
@@ -23,7 +28,7 @@ struct job_request {
 struct operation {
     uint64_t number;
     char trigger_id[TRIGGER_ID_LEN + 1];
-    char *target_directory; /* NULL: configured */
+    char *target_directory;           /* NULL: configured */
     bool drain, cancel_job, internal; /* internal: the checkpoint before a suspend */
     struct job_operation result;
     struct operation *next; /* newest first */
@@ -47,25 +52,26 @@ struct job {
     char local_dir[FS_PATH_MAX]; /* "" : none */
     struct checkpoint_driver *driver;
     struct restart_strategy *restart;
-    struct restore_plan plan;         /* the snapshot it started from, while that may be restored again */
-    char stop_path[FS_PATH_MAX];      /* savepoint of a stop whose tasks did not all end: committed, so a restart goes back
-                                       * to it and not to an older checkpoint; "" : none */
-    struct recovered recovered;       /* what the present deployment was restored from, if not `plan` */
+    struct restore_plan plan; /* the snapshot it started from, while that may be restored again */
+    char stop_path[FS_PATH_MAX]; /* savepoint of a stop whose tasks did not all end: committed, so a
+                                  * restart goes back to it and not to an older checkpoint; "" :
+                                  * none */
+    struct recovered recovered;  /* what the present deployment was restored from, if not `plan` */
     struct arena *assign_arena;
     struct assignment assignment;
     uint32_t attempt;
     bool initialized;
-    bool tearing_down;                /* tasks are being cancelled */
+    bool tearing_down; /* tasks are being cancelled */
     enum job_state after_teardown;
     int64_t restart_mono_ns;
-    bool fail_asked;                  /* by the coordinator, with fail_message */
+    bool fail_asked; /* by the coordinator, with fail_message */
     char fail_message[ERR_MSG_MAX];
-    struct err failure_first;         /* of the teardown under way */
-    bool failure_final;               /* no restart can help */
-    uint64_t suspend_operation;       /* number of the checkpoint before a suspend; 0: none */
+    struct err failure_first;   /* of the teardown under way */
+    bool failure_final;         /* no restart can help */
+    uint64_t suspend_operation; /* number of the checkpoint before a suspend; 0: none */
 
     struct mutex mutex;
-    struct cond cond;                 /* the job's thread: something came; others: something changed */
+    struct cond cond; /* the job's thread: something came; others: something changed */
     enum job_state state GUARDED_BY(mutex);
     int64_t state_wall_ms[10] GUARDED_BY(mutex);
     int64_t start_wall_ms, end_wall_ms GUARDED_BY(mutex);
@@ -82,18 +88,12 @@ struct job {
     struct rng rng GUARDED_BY(mutex);
 };
 
-/* As job_start, without a thread: the caller calls job_step, and executor_step on job_executor, until job_step says that it ended. */
-MUST_USE enum rc job_start_by_hand(const struct env *env, const struct config *config, struct graph *graph_take,
-                                   const struct job_restore *restore, struct job **out, struct err *err);
-/* Takes what has come, does what is due. *next_mono_ns: when to come back at the latest. true: ended. */
-bool job_step(struct job *job, int64_t *next_mono_ns);
-struct executor *job_executor(struct job *job); /* NULL: nothing is deployed */
-
+void job_main(void *job); /* of its thread */
 void job_post_request(struct job *job, enum job_request_kind kind, uint64_t id);
 /* job_operation.c, on the job's thread */
 void job_begin_operation(struct job *job, uint64_t number);
-void job_answer_operation(struct job *job, uint64_t number, enum rc rc, uint64_t checkpoint_id, const char *path,
-                          const char *message);
+void job_answer_operation(struct job *job, uint64_t number, enum rc rc, uint64_t checkpoint_id,
+                          const char *path, const char *message);
 void job_fail_operations(struct job *job); /* at the end: whatever is not answered */
 void job_free_operations(struct job *job);
 uint64_t job_add_internal_checkpoint(struct job *job);

@@ -1,12 +1,14 @@
 /* task.c - see task.h
  *
- * One step does one thing: a message, a piece of left-over results, one element of the input, or one part of the end. What can make
- * more output than a channel takes comes only when the outbox is empty. */
+ * One step does one thing: a message, a piece of left-over results, one element of the input, or
+ * one part of the end. What can make more output than a channel takes comes only when the outbox is
+ * empty. */
 #include "job/runtime/task_priv.h"
 
 #include <stdio.h>
 
-/* ---- events and messages ---------------------------------------------------------------------- */
+/* ---- events and messages ----------------------------------------------------------------------
+ */
 
 void task_event_free(struct task_event *ev)
 {
@@ -80,7 +82,8 @@ void task_cancel(struct task *t)
     executor_wake(&t->runnable);
 }
 
-/* ---- state ------------------------------------------------------------------------------------ */
+/* ---- state ------------------------------------------------------------------------------------
+ */
 
 void task_set_state(struct task *t, enum task_state to)
 {
@@ -121,7 +124,8 @@ static void fail(struct task *t, const struct err *err)
     begin_close(t, TASK_FAILED);
 }
 
-/* ---- steps ------------------------------------------------------------------------------------ */
+/* ---- steps ------------------------------------------------------------------------------------
+ */
 
 static enum rc take_message(struct task *t, struct task_message *m, struct err *err)
 {
@@ -178,7 +182,8 @@ static enum rc tick(struct task *t, int64_t now, struct err *err)
     return RC_OK;
 }
 
-/* One call of a drain that is due; the operator nearest to the end of the chain first. true: there was one. */
+/* One call of a drain that is due; the operator nearest to the end of the chain first. true: there
+ * was one. */
 static enum rc drain_one(struct task *t, bool *found, struct err *err)
 {
     *found = false;
@@ -227,7 +232,8 @@ static enum rc poll_source(struct task *t, int64_t now, enum step_result *result
                            struct err *err)
 {
     struct chain_link *head = &t->chain[0];
-    const struct source_operator_ops *ops = (const struct source_operator_ops *)(const void *)head->op->ops;
+    const struct source_operator_ops *ops =
+        (const struct source_operator_ops *)(const void *)head->op->ops;
     enum source_poll what = SOURCE_IDLE;
     int64_t retry = INT64_MAX;
 
@@ -252,7 +258,8 @@ static void decline_unaligned(struct task *t, const struct gate_item *item)
         struct task_event *ev = task_event_new(t, TASK_EVENT_DECLINED);
 
         ev->checkpoint_id = item->aborted[i];
-        err_set(&ev->err, RC_CANCELLED, "%s: a newer barrier came before checkpoint %llu was aligned", t->name,
+        err_set(&ev->err, RC_CANCELLED,
+                "%s: a newer barrier came before checkpoint %llu was aligned", t->name,
                 (unsigned long long)item->aborted[i]);
         task_drop_trigger(t, item->aborted[i]);
         task_send(t, ev);
@@ -298,7 +305,8 @@ static enum rc take_input(struct task *t, int64_t now, enum step_result *result,
 }
 
 /* The running phase: at most one thing. */
-static enum rc run_once(struct task *t, int64_t now, enum step_result *result, int64_t *deadline, struct err *err)
+static enum rc run_once(struct task *t, int64_t now, enum step_result *result, int64_t *deadline,
+                        struct err *err)
 {
     bool found;
 
@@ -373,7 +381,7 @@ static void account(struct task *t, int64_t now)
     int64_t passed = now - t->last_step_end_ns;
 
     if (passed > 0 && t->last_step_end_ns != 0)
-        atomic_fetch_add_explicit(t->waits_for == WAITS_FOR_ROOM ? &t->backpressured_ns
+        atomic_fetch_add_explicit(t->waits_for == WAITS_FOR_ROOM    ? &t->backpressured_ns
                                   : t->waits_for == WAITS_FOR_INPUT ? &t->idle_ns
                                                                     : &t->busy_ns,
                                   (uint64_t)passed, memory_order_relaxed);
@@ -416,7 +424,8 @@ static enum step_result task_step(struct runnable *r, int64_t now, int64_t *dead
     return close_step(t);
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------------
+ */
 
 struct task *task_new(const struct task_config *config)
 {
@@ -438,9 +447,11 @@ struct task *task_new(const struct task_config *config)
     atomic_store(&t->end_wall_ms, -1);
     for (uint32_t i = 0; i < t->operator_count; i++)
         atomic_store(&t->chain[i].metrics.watermark_ms, WATERMARK_NONE);
-    t->emitter = emitter_new(config->exchange, config->graph, config->vertex, config->subtask_index);
+    t->emitter =
+        emitter_new(config->exchange, config->graph, config->vertex, config->subtask_index);
     if (!t->source)
-        t->gate = input_gate_new(config->exchange, config->graph, config->vertex, config->subtask_index);
+        t->gate =
+            input_gate_new(config->exchange, config->graph, config->vertex, config->subtask_index);
     exchange_attach(config->exchange, config->vertex, config->subtask_index, &t->runnable);
     return t;
 }
@@ -460,9 +471,15 @@ void task_free(struct task *t)
     mem_free(t);
 }
 
-struct runnable *task_runnable(struct task *t) { return &t->runnable; }
+struct runnable *task_runnable(struct task *t)
+{
+    return &t->runnable;
+}
 
-const char *task_name(const struct task *t) { return t->name; }
+const char *task_name(const struct task *t)
+{
+    return t->name;
+}
 
 void task_view(struct task *t, struct arena *arena, struct subtask_view *out)
 {
@@ -475,7 +492,8 @@ void task_view(struct task *t, struct arena *arena, struct subtask_view *out)
         .operators = ARENA_ARRAY(arena, t->operator_count, struct operator_view),
         .busy_ms = atomic_load_explicit(&t->busy_ns, memory_order_relaxed) / (uint64_t)NS_PER_MS,
         .idle_ms = atomic_load_explicit(&t->idle_ns, memory_order_relaxed) / (uint64_t)NS_PER_MS,
-        .backpressured_ms = atomic_load_explicit(&t->backpressured_ns, memory_order_relaxed) / (uint64_t)NS_PER_MS,
+        .backpressured_ms =
+            atomic_load_explicit(&t->backpressured_ns, memory_order_relaxed) / (uint64_t)NS_PER_MS,
     };
     for (uint32_t i = 0; i < t->operator_count; i++) {
         const struct operator_spec *spec = &t->vertex->operators[i];

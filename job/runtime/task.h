@@ -1,17 +1,20 @@
-/* task.h - one subtask: a chain of operators as a step function: run until it would block, say what it waits for.
+/* task.h - one subtask: a chain of operators as a step function: run until it would block, say what
+ * it waits for.
  *
  *     CREATED -> INITIALIZING -> RUNNING -> FINISHED
  *                    |             |-----> CANCELING -> CANCELED
  *                    +-------------+-----> (closing) -> FAILED
  *
- * All of its state belongs to the worker that steps it. Others talk to it through its mailbox (task_post) and hear from it through
- * `notify`, which must not block. At a barrier the operators snapshot in chain order, keyed state closes its epoch, the barrier goes
- * downstream, and only then the asynchronous part starts in the pool, which acks.
+ * All of its state belongs to the worker that steps it. Others talk to it through its mailbox
+ * (task_post) and hear from it through `notify`, which must not block. At a barrier the operators
+ * snapshot in chain order, keyed state closes its epoch, the barrier goes downstream, and only then
+ * the asynchronous part starts in the pool, which acks.
  *
- * A barrier reaches a task in band, or, once all its inputs have ended, by message alone: every task gets TASK_TRIGGER for every
- * attempt. It holds the attempt's snapshot target, so a barrier without one was given up and is passed over. Tasks whose data has ended
- * stay until the whole job's has, so that every checkpoint has every subtask's state, and TASK_FINISH ends them.
- * After: StreamTask, SubtaskCheckpointCoordinatorImpl, OperatorChain (flink-runtime).
+ * A barrier reaches a task in band, or, once all its inputs have ended, by message alone: every
+ * task gets TASK_TRIGGER for every attempt. It holds the attempt's snapshot target, so a barrier
+ * without one was given up and is passed over. Tasks whose data has ended stay until the whole
+ * job's has, so that every checkpoint has every subtask's state, and TASK_FINISH ends them. After:
+ * StreamTask, SubtaskCheckpointCoordinatorImpl, OperatorChain (flink-runtime).
  */
 #ifndef VARVE_JOB_RUNTIME_TASK_H
 #define VARVE_JOB_RUNTIME_TASK_H
@@ -20,7 +23,8 @@
 #include "job/runtime/exchange.h"
 #include "job/runtime/supervisor.h"
 
-/* ---- to a task -------------------------------------------------------------------------------- */
+/* ---- to a task --------------------------------------------------------------------------------
+ */
 
 enum task_message_kind {
     TASK_TRIGGER,  /* barrier, target */
@@ -37,15 +41,18 @@ struct task_message {
     struct task_message *next; /* the mailbox's */
 };
 
-/* ---- from a task ------------------------------------------------------------------------------ */
+/* ---- from a task ------------------------------------------------------------------------------
+ */
 
 enum task_event_kind {
     TASK_EVENT_RUNNING,     /* opened and restored */
     TASK_EVENT_END_OF_DATA, /* input and operators are done */
     TASK_EVENT_ACK,         /* checkpoint_id, states, stats */
-    TASK_EVENT_DECLINED,    /* checkpoint_id, err: could not be aligned, or its asynchronous part failed */
+    TASK_EVENT_DECLINED,    /* checkpoint_id, err: could not be aligned, or its asynchronous part
+                               failed */
     TASK_EVENT_FAILED,      /* err; TASK_EVENT_ENDED follows */
-    TASK_EVENT_ENDED,       /* state: FINISHED, CANCELED or FAILED; nothing follows, nothing of it runs any more */
+    TASK_EVENT_ENDED, /* state: FINISHED, CANCELED or FAILED; nothing follows, nothing of it runs
+                         any more */
 };
 /* Heap object, the receiver's: task_event_free. */
 struct task_event {
@@ -54,9 +61,9 @@ struct task_event {
     uint32_t attempt;
     uint64_t checkpoint_id;
     enum task_state state;
-    bool async;        /* DECLINED: the asynchronous part */
-    bool opening;      /* FAILED: while it was opened and restored */
-    bool data_ended;   /* ACK: the snapshot was taken after the end of the data */
+    bool async;      /* DECLINED: the asynchronous part */
+    bool opening;    /* FAILED: while it was opened and restored */
+    bool data_ended; /* ACK: the snapshot was taken after the end of the data */
     struct err err;
     struct arena *arena; /* ACK: owns states */
     uint32_t operator_count;
@@ -66,17 +73,19 @@ struct task_event {
 };
 void task_event_free(struct task_event *ev);
 
-/* ---- the task --------------------------------------------------------------------------------- */
+/* ---- the task ---------------------------------------------------------------------------------
+ */
 
 /* What an operator's subtask starts from. */
 struct task_operator_restore {
-    bool restored; /* the operator was in the snapshot; else it starts empty */
+    bool restored;              /* the operator was in the snapshot; else it starts empty */
     struct subtask_state state; /* what it names is borrowed until RUNNING or ENDED */
 };
 struct task_restore {
     uint64_t checkpoint_id;
     bool earlier_run_dead;
-    struct task_operator_restore *operators; /* of the chain; taken: freed with mem_free; NULL: a fresh start */
+    struct task_operator_restore
+        *operators; /* of the chain; taken: freed with mem_free; NULL: a fresh start */
 };
 struct task_config {
     const struct env *env;
@@ -88,8 +97,9 @@ struct task_config {
     struct exchange *exchange;
     struct task_restore restore;
     enum backend_kind backend;
-    const char *local_dir;     /* the job's scratch directory; a directory for each keyed operator is made in it */
-    uint64_t memory_bytes;     /* for each keyed operator */
+    const char *local_dir; /* the job's scratch directory; a directory for each keyed operator is
+                              made in it */
+    uint64_t memory_bytes; /* for each keyed operator */
     int max_open_files;
     void (*notify)(void *ctx, struct task_event *ev_take);
     void *notify_ctx;

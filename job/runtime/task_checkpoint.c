@@ -1,10 +1,13 @@
-/* task_checkpoint.c - a task's part in a checkpoint: triggers, the snapshot at a barrier, notifications. See task.h
+/* task_checkpoint.c - a task's part in a checkpoint: triggers, the snapshot at a barrier,
+ * notifications. See task.h
  *
- * C6: a barrier is dealt with before any element behind it. C11: what operators and keyed state held at that moment is what the
- * asynchronous part writes; it owns deep copies and closed epochs. */
+ * C6: a barrier is dealt with before any element behind it. C11: what operators and keyed state
+ * held at that moment is what the asynchronous part writes; it owns deep copies and closed epochs.
+ */
 #include "job/runtime/task_priv.h"
 
-/* ---- triggers --------------------------------------------------------------------------------- */
+/* ---- triggers ---------------------------------------------------------------------------------
+ */
 
 static void remove_trigger(struct task *t, uint32_t i)
 {
@@ -36,7 +39,8 @@ void task_drop_triggers(struct task *t)
 
 void task_add_trigger(struct task *t, const struct task_message *m)
 {
-    if (m->barrier.checkpoint_id <= t->last_barrier_id) { /* can't be: a message comes before its barrier */
+    if (m->barrier.checkpoint_id <=
+        t->last_barrier_id) { /* can't be: a message comes before its barrier */
         m->release(m->target);
         return;
     }
@@ -58,7 +62,8 @@ void task_next_trigger(struct task *t, int64_t now)
         input_gate_skip(t->gate, t->barrier.checkpoint_id);
 }
 
-/* ---- at the barrier --------------------------------------------------------------------------- */
+/* ---- at the barrier ---------------------------------------------------------------------------
+ */
 
 bool task_barrier_ready(const struct task *t)
 {
@@ -183,7 +188,8 @@ static void part_free(struct async_part *p)
 }
 
 /* The synchronous part: no I/O but what a sink needs to close its files. */
-static enum rc snapshot_chain(struct task *t, struct async_part *p, bool *has_keyed, struct err *err)
+static enum rc snapshot_chain(struct task *t, struct async_part *p, bool *has_keyed,
+                              struct err *err)
 {
     uint64_t id = p->barrier.checkpoint_id;
 
@@ -208,7 +214,8 @@ static enum rc snapshot_chain(struct task *t, struct async_part *p, bool *has_ke
 
 static int64_t start_delay_ms(const struct task *t)
 {
-    int64_t delay = clock_wall_ms(t->config.env->clock) - t->barrier.trigger_wall_ms - t->alignment_ns / NS_PER_MS;
+    int64_t delay = clock_wall_ms(t->config.env->clock) - t->barrier.trigger_wall_ms -
+                    t->alignment_ns / NS_PER_MS;
 
     return delay < 0 ? 0 : delay;
 }
@@ -269,7 +276,8 @@ enum rc task_barrier(struct task *t, int64_t now, struct err *err)
     return RC_OK;
 }
 
-/* ---- notifications ---------------------------------------------------------------------------- */
+/* ---- notifications ----------------------------------------------------------------------------
+ */
 
 enum rc task_complete(struct task *t, uint64_t checkpoint_id, struct err *err)
 {
@@ -295,7 +303,8 @@ void task_abort_checkpoint(struct task *t, uint64_t checkpoint_id)
     task_drop_trigger(t, checkpoint_id);
     if (t->gate != NULL)
         input_gate_abort(t->gate, checkpoint_id);
-    if (t->barrier_held && t->barrier.checkpoint_id == checkpoint_id && t->draining_for != checkpoint_id)
+    if (t->barrier_held && t->barrier.checkpoint_id == checkpoint_id &&
+        t->draining_for != checkpoint_id)
         t->barrier_held = false;
     if (t->stopped_for == checkpoint_id)
         t->stopped_for = 0; /* goes on; after a drain the driver restarts the job */

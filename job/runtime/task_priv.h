@@ -1,4 +1,5 @@
-/* task_priv.h - a task's inside, for task.c (steps), chain.c (operators) and task_checkpoint.c (snapshots) alone. */
+/* task_priv.h - a task's inside, for task.c (steps), chain.c (operators) and task_checkpoint.c
+ * (snapshots) alone. */
 #ifndef VARVE_JOB_RUNTIME_TASK_PRIV_H
 #define VARVE_JOB_RUNTIME_TASK_PRIV_H
 
@@ -13,13 +14,13 @@ struct chain_link {
     struct output output; /* first: an operator gets it and hands it back */
     struct task *task;
     uint32_t index;
-    struct operator *op; /* NULL: not open */
+    struct operator* op; /* NULL: not open */
     struct operator_context ctx;
     struct operator_metrics metrics;
     struct keyed_backend *keyed;
     struct operator_state *state;
-    bool draining;        /* its drain has more to give */
-    int64_t watermark_ms; /* newest that it sent on */
+    bool draining;                  /* its drain has more to give */
+    int64_t watermark_ms;           /* newest that it sent on */
     struct keyed_stats keyed_stats; /* a copy for others, under the task's mutex */
 };
 struct task_trigger {
@@ -58,26 +59,28 @@ struct task {
 
     enum task_phase phase;
     enum task_state end_state;
-    bool input_ended;  /* nothing more comes in */
-    bool ending;       /* operators are being told so */
+    bool input_ended; /* nothing more comes in */
+    bool ending;      /* operators are being told so */
     uint32_t ended_operators;
-    bool data_ended;   /* all have been told and have given their last results */
-    bool end_sent;     /* downstream was told: nothing more goes there */
+    bool data_ended; /* all have been told and have given their last results */
+    bool end_sent;   /* downstream was told: nothing more goes there */
     bool finish_asked;
     int64_t next_tick_ns, next_stats_ns, last_step_end_ns;
     enum task_waits waits_for;
 
     uint32_t trigger_count;
-    struct task_trigger triggers[TASK_TRIGGERS_MAX]; /* attempts this task has a target for, ids ascending */
-    uint64_t last_barrier_id; /* newest that was snapshot or passed over */
-    bool barrier_held;        /* `barrier` is whole and must be dealt with before any input */
+    struct task_trigger
+        triggers[TASK_TRIGGERS_MAX]; /* attempts this task has a target for, ids ascending */
+    uint64_t last_barrier_id;        /* newest that was snapshot or passed over */
+    bool barrier_held; /* `barrier` is whole and must be dealt with before any input */
     struct barrier barrier;
     int64_t alignment_ns;
     uint64_t aligned_bytes;
-    uint64_t draining_for;    /* a stop with drain is ending the data for this attempt */
-    uint64_t stopped_for;     /* snapshot of a stop-with-savepoint was taken: no input until it is decided */
-    bool stop_confirmed;      /* ... and it is complete */
-    uint32_t async_count;     /* parts not yet collected */
+    uint64_t draining_for; /* a stop with drain is ending the data for this attempt */
+    uint64_t
+        stopped_for; /* snapshot of a stop-with-savepoint was taken: no input until it is decided */
+    bool stop_confirmed;  /* ... and it is complete */
+    uint32_t async_count; /* parts not yet collected */
 
     struct mutex mutex;
     struct task_message *first_message GUARDED_BY(mutex), *last_message GUARDED_BY(mutex);
@@ -97,7 +100,8 @@ void task_publish_stats(struct task *t, int64_t now);
 MUST_USE enum rc chain_open(struct task *t, struct err *err);
 void chain_close(struct task *t, bool clean); /* whatever is open */
 MUST_USE enum rc chain_give_batch(struct task *t, uint32_t index, struct batch *b, struct err *err);
-MUST_USE enum rc chain_give_watermark(struct task *t, uint32_t index, int64_t watermark_ms, struct err *err);
+MUST_USE enum rc chain_give_watermark(struct task *t, uint32_t index, int64_t watermark_ms,
+                                      struct err *err);
 
 /* task_checkpoint.c */
 void task_add_trigger(struct task *t, const struct task_message *m);
@@ -105,7 +109,8 @@ void task_drop_trigger(struct task *t, uint64_t checkpoint_id);
 void task_drop_triggers(struct task *t);
 /* A source, or a task without living inputs: the next trigger is the barrier. */
 void task_next_trigger(struct task *t, int64_t now);
-/* The held barrier can be dealt with now: data ended first if it asks for that, no other snapshot open. */
+/* The held barrier can be dealt with now: data ended first if it asks for that, no other snapshot
+ * open. */
 bool task_barrier_ready(const struct task *t);
 /* It can't yet: start what it waits for. */
 MUST_USE enum rc task_prepare_barrier(struct task *t, enum step_result *result, struct err *err);

@@ -65,7 +65,8 @@ static void commit(struct toy_board *b, const struct toy_transaction *t)
     mutex_unlock(&b->mutex);
 }
 
-static struct schema_field fields[] = {{"k", {TYPE_BIGINT, true, 0, 0, 0}}, {"v", {TYPE_BIGINT, true, 0, 0, 0}}};
+static struct schema_field fields[] = {{"k", {TYPE_BIGINT, true, 0, 0, 0}},
+                                       {"v", {TYPE_BIGINT, true, 0, 0, 0}}};
 static struct schema schema = {2, fields, -1};
 
 struct toy_spec {
@@ -73,7 +74,8 @@ struct toy_spec {
     uint32_t keys;
 };
 
-/* ---- source ----------------------------------------------------------------------------------- */
+/* ---- source -----------------------------------------------------------------------------------
+ */
 
 struct toy_source {
     struct operator op;
@@ -85,7 +87,7 @@ struct toy_source {
     int64_t pause_until_ns;
 };
 
-static enum rc source_open(struct operator *op, const struct operator_context *ctx, struct err *err)
+static enum rc source_open(struct operator* op, const struct operator_context *ctx, struct err *err)
 {
     struct toy_source *s = (struct toy_source *)op;
     const struct bytes *items;
@@ -102,7 +104,8 @@ static enum rc source_open(struct operator *op, const struct operator_context *c
     return RC_OK;
 }
 
-static enum rc source_poll(struct operator *op, struct output *out, enum source_poll *what, int64_t *retry, struct err *err)
+static enum rc source_poll(struct operator* op, struct output *out, enum source_poll *what,
+                           int64_t *retry, struct err *err)
 {
     struct toy_source *s = (struct toy_source *)op;
     struct toy_board *b = s->spec->board;
@@ -137,13 +140,13 @@ static enum rc source_poll(struct operator *op, struct output *out, enum source_
     return RC_OK;
 }
 
-static enum rc source_drain(struct operator *op, struct output *out, struct err *err)
+static enum rc source_drain(struct operator* op, struct output *out, struct err *err)
 {
     (void)op;
     return out->watermark(out, WATERMARK_MAX, err);
 }
 
-static enum rc source_snapshot(struct operator *op, const struct barrier *barrier, struct err *err)
+static enum rc source_snapshot(struct operator* op, const struct barrier *barrier, struct err *err)
 {
     struct toy_source *s = (struct toy_source *)op;
     uint8_t data[TOY_LANES][12];
@@ -164,7 +167,7 @@ static enum rc source_snapshot(struct operator *op, const struct barrier *barrie
     return RC_OK;
 }
 
-static void source_close(struct operator *op, bool clean)
+static void source_close(struct operator* op, bool clean)
 {
     struct toy_source *s = (struct toy_source *)op;
 
@@ -176,11 +179,14 @@ static void source_close(struct operator *op, bool clean)
 }
 
 static const struct source_operator_ops source_ops = {
-    .op = {.kind = "toy source", .open = source_open, .snapshot = source_snapshot, .close = source_close},
+    .op = {.kind = "toy source",
+           .open = source_open,
+           .snapshot = source_snapshot,
+           .close = source_close},
     .poll = source_poll,
     .drain_event_time = source_drain,
 };
-static struct operator *make_source(const void *spec)
+static struct operator* make_source(const void *spec)
 {
     struct toy_source *s = mem_calloc(1, sizeof *s);
 
@@ -190,7 +196,8 @@ static struct operator *make_source(const void *spec)
     return &s->op;
 }
 
-/* ---- keyed sum -------------------------------------------------------------------------------- */
+/* ---- keyed sum --------------------------------------------------------------------------------
+ */
 
 static const struct state_desc sum_state = {
     .name = "sum",
@@ -210,18 +217,21 @@ struct toy_sum {
     struct row_key *key;
     struct batch_builder *rows;
     bool ended, given;
-    uint8_t given_groups[128]; /* whose results have been given out: union state, so that a restore repeats none */
+    uint8_t given_groups[128]; /* whose results have been given out: union state, so that a restore
+                                  repeats none */
 };
 
-static enum rc sum_open(struct operator *op, const struct operator_context *ctx, struct err *err)
+static enum rc sum_open(struct operator* op, const struct operator_context *ctx, struct err *err)
 {
     static const uint32_t keys[] = {0};
     struct toy_sum *s = (struct toy_sum *)op;
 
     s->ctx = ctx;
     atomic_fetch_add(&s->spec->board->open_operators, 1);
-    if (atomic_load(&s->spec->board->fail_opens) > 0 && atomic_fetch_sub(&s->spec->board->fail_opens, 1) > 0)
-        return err_set(err, atomic_load(&s->spec->board->fail_rc), "toy sum does not open, as asked");
+    if (atomic_load(&s->spec->board->fail_opens) > 0 &&
+        atomic_fetch_sub(&s->spec->board->fail_opens, 1) > 0)
+        return err_set(err, atomic_load(&s->spec->board->fail_rc),
+                       "toy sum does not open, as asked");
     s->key = row_key_new(&schema, 1, keys, ctx->key_group_count, KEY_NS_VOID);
     {
         const struct bytes *items;
@@ -233,7 +243,8 @@ static enum rc sum_open(struct operator *op, const struct operator_context *ctx,
     return keyed_state_open(ctx->keyed, &sum_state, &s->state, err);
 }
 
-static enum rc sum_process(struct operator *op, struct batch *b, struct output *out, struct err *err)
+static enum rc sum_process(struct operator* op, struct batch *b, struct output *out,
+                           struct err *err)
 {
     struct toy_sum *s = (struct toy_sum *)op;
     struct key_batch keys;
@@ -252,7 +263,7 @@ static enum rc sum_process(struct operator *op, struct batch *b, struct output *
     return out->batch(out, b, err);
 }
 
-static enum rc sum_end_input(struct operator *op, struct output *out, struct err *err)
+static enum rc sum_end_input(struct operator* op, struct output *out, struct err *err)
 {
     struct toy_sum *s = (struct toy_sum *)op;
 
@@ -263,7 +274,7 @@ static enum rc sum_end_input(struct operator *op, struct output *out, struct err
 }
 
 /* The state of all keys as one row (-count, sum). */
-static enum rc sum_drain(struct operator *op, struct output *out, bool *more, struct err *err)
+static enum rc sum_drain(struct operator* op, struct output *out, bool *more, struct err *err)
 {
     struct toy_sum *s = (struct toy_sum *)op;
     struct keyed_cursor *cursor;
@@ -299,7 +310,7 @@ static enum rc sum_drain(struct operator *op, struct output *out, bool *more, st
     return count == 0 ? RC_OK : out->batch(out, batch_builder_view(s->rows), err);
 }
 
-static enum rc sum_snapshot(struct operator *op, const struct barrier *barrier, struct err *err)
+static enum rc sum_snapshot(struct operator* op, const struct barrier *barrier, struct err *err)
 {
     struct toy_sum *s = (struct toy_sum *)op;
     uint8_t groups[128];
@@ -307,7 +318,8 @@ static enum rc sum_snapshot(struct operator *op, const struct barrier *barrier, 
     size_t n = 0;
 
     (void)barrier;
-    if (atomic_load(&s->spec->board->fail_snapshots) > 0 && atomic_fetch_sub(&s->spec->board->fail_snapshots, 1) > 0)
+    if (atomic_load(&s->spec->board->fail_snapshots) > 0 &&
+        atomic_fetch_sub(&s->spec->board->fail_snapshots, 1) > 0)
         return err_set(err, RC_IO, "toy sum does not snapshot, as asked");
     for (uint32_t g = 0; g < 128; g++) {
         groups[g] = (uint8_t)g;
@@ -318,7 +330,7 @@ static enum rc sum_snapshot(struct operator *op, const struct barrier *barrier, 
     return RC_OK;
 }
 
-static void sum_close(struct operator *op, bool clean)
+static void sum_close(struct operator* op, bool clean)
 {
     struct toy_sum *s = (struct toy_sum *)op;
 
@@ -331,10 +343,15 @@ static void sum_close(struct operator *op, bool clean)
 }
 
 static const struct operator_ops sum_ops = {
-    .kind = "toy sum", .open = sum_open, .process = sum_process, .drain = sum_drain, .end_input = sum_end_input,
-    .snapshot = sum_snapshot, .close = sum_close,
+    .kind = "toy sum",
+    .open = sum_open,
+    .process = sum_process,
+    .drain = sum_drain,
+    .end_input = sum_end_input,
+    .snapshot = sum_snapshot,
+    .close = sum_close,
 };
-static struct operator *make_sum(const void *spec)
+static struct operator* make_sum(const void *spec)
 {
     struct toy_sum *s = mem_calloc(1, sizeof *s);
 
@@ -344,15 +361,16 @@ static struct operator *make_sum(const void *spec)
     return &s->op;
 }
 
-/* ---- sink ------------------------------------------------------------------------------------- */
+/* ---- sink -------------------------------------------------------------------------------------
+ */
 
 struct toy_sink {
     struct operator op;
     const struct toy_spec *spec;
     const struct operator_context *ctx;
-    struct toy_transaction open;       /* rows since the last barrier */
-    struct toy_transaction *prepared;  /* not yet committed */
-    uint64_t prepared_for[256];        /* checkpoint of each, newest first */
+    struct toy_transaction open;      /* rows since the last barrier */
+    struct toy_transaction *prepared; /* not yet committed */
+    uint64_t prepared_for[256];       /* checkpoint of each, newest first */
     uint32_t prepared_count;
     bool checkpointing;
 };
@@ -366,7 +384,7 @@ static void encode(const struct toy_transaction *t, uint8_t out[40])
     put_le64(out + 32, t->final_sum);
 }
 
-static enum rc sink_open(struct operator *op, const struct operator_context *ctx, struct err *err)
+static enum rc sink_open(struct operator* op, const struct operator_context *ctx, struct err *err)
 {
     struct toy_sink *s = (struct toy_sink *)op;
     const struct bytes *items;
@@ -378,15 +396,17 @@ static enum rc sink_open(struct operator *op, const struct operator_context *ctx
     atomic_fetch_add(&s->spec->board->open_operators, 1);
     n = ctx->restored ? operator_state_restored(ctx->state, "transactions", &items) : 0;
     for (size_t i = 0; i < n; i++) { /* of a complete checkpoint */
-        struct toy_transaction t = {get_le64(items[i].data), get_le64(items[i].data + 8), get_le64(items[i].data + 16),
-                                    get_le64(items[i].data + 24), get_le64(items[i].data + 32), NULL};
+        struct toy_transaction t = {get_le64(items[i].data),      get_le64(items[i].data + 8),
+                                    get_le64(items[i].data + 16), get_le64(items[i].data + 24),
+                                    get_le64(items[i].data + 32), NULL};
 
         commit(s->spec->board, &t);
     }
     return RC_OK;
 }
 
-static enum rc sink_process(struct operator *op, struct batch *b, struct output *out, struct err *err)
+static enum rc sink_process(struct operator* op, struct batch *b, struct output *out,
+                            struct err *err)
 {
     struct toy_sink *s = (struct toy_sink *)op;
 
@@ -422,7 +442,7 @@ static void prepare(struct toy_sink *s, uint64_t checkpoint_id)
     s->open = (struct toy_transaction){0};
 }
 
-static enum rc sink_snapshot(struct operator *op, const struct barrier *barrier, struct err *err)
+static enum rc sink_snapshot(struct operator* op, const struct barrier *barrier, struct err *err)
 {
     struct toy_sink *s = (struct toy_sink *)op;
     uint8_t data[256][40];
@@ -440,7 +460,7 @@ static enum rc sink_snapshot(struct operator *op, const struct barrier *barrier,
     return RC_OK;
 }
 
-static enum rc sink_complete(struct operator *op, uint64_t checkpoint_id, struct err *err)
+static enum rc sink_complete(struct operator* op, uint64_t checkpoint_id, struct err *err)
 {
     struct toy_sink *s = (struct toy_sink *)op;
     struct toy_transaction **at = &s->prepared;
@@ -462,7 +482,7 @@ static enum rc sink_complete(struct operator *op, uint64_t checkpoint_id, struct
     return RC_OK;
 }
 
-static enum rc sink_end_input(struct operator *op, struct output *out, struct err *err)
+static enum rc sink_end_input(struct operator* op, struct output *out, struct err *err)
 {
     struct toy_sink *s = (struct toy_sink *)op;
 
@@ -473,7 +493,7 @@ static enum rc sink_end_input(struct operator *op, struct output *out, struct er
     return sink_complete(op, UINT64_MAX, err);
 }
 
-static void sink_close(struct operator *op, bool clean)
+static void sink_close(struct operator* op, bool clean)
 {
     struct toy_sink *s = (struct toy_sink *)op;
 
@@ -490,10 +510,15 @@ static void sink_close(struct operator *op, bool clean)
 }
 
 static const struct operator_ops sink_ops = {
-    .kind = "toy sink", .open = sink_open, .process = sink_process, .end_input = sink_end_input,
-    .snapshot = sink_snapshot, .notify_complete = sink_complete, .close = sink_close,
+    .kind = "toy sink",
+    .open = sink_open,
+    .process = sink_process,
+    .end_input = sink_end_input,
+    .snapshot = sink_snapshot,
+    .notify_complete = sink_complete,
+    .close = sink_close,
 };
-static struct operator *make_sink(const void *spec)
+static struct operator* make_sink(const void *spec)
 {
     struct toy_sink *s = mem_calloc(1, sizeof *s);
 
@@ -502,12 +527,14 @@ static struct operator *make_sink(const void *spec)
     return &s->op;
 }
 
-/* ---- graph ------------------------------------------------------------------------------------ */
+/* ---- graph ------------------------------------------------------------------------------------
+ */
 
-struct graph *toy_graph(struct toy_board *b, uint32_t source_parallelism, uint32_t sum_parallelism, uint32_t keys)
+struct graph *toy_graph(struct toy_board *b, uint32_t source_parallelism, uint32_t sum_parallelism,
+                        uint32_t keys)
 {
     static const char *const names[] = {"Source: toy", "Sum[k]", "Sink: toy"};
-    static struct operator *(*const makes[])(const void *) = {make_source, make_sum, make_sink};
+    static struct operator* (*const makes[])(const void *) = {make_source, make_sum, make_sink};
     static const uint32_t key_columns[] = {0};
     struct arena *a = arena_new(0);
     struct graph *g = ARENA_NEW(a, struct graph);
@@ -515,19 +542,36 @@ struct graph *toy_graph(struct toy_board *b, uint32_t source_parallelism, uint32
 
     *spec = (struct toy_spec){b, keys};
     *g = (struct graph){
-        .arena = a, .job_name = "toy", .sql = "-- toy", .key_group_count = 128, .vertex_count = 3, .edge_count = 2,
-        .vertices = ARENA_ARRAY(a, 3, struct graph_vertex), .edges = ARENA_ARRAY(a, 2, struct graph_edge),
+        .arena = a,
+        .job_name = "toy",
+        .sql = "-- toy",
+        .key_group_count = 128,
+        .vertex_count = 3,
+        .edge_count = 2,
+        .vertices = ARENA_ARRAY(a, 3, struct graph_vertex),
+        .edges = ARENA_ARRAY(a, 2, struct graph_edge),
     };
     for (uint32_t i = 0; i < 3; i++) {
         struct operator_spec *op = ARENA_NEW(a, struct operator_spec);
 
         *op = (struct operator_spec){
-            .uid = "", .name = names[i], .description = names[i], .stateful = true, .keyed = i == 1, .is_source = i == 0,
-            .make = makes[i], .spec = spec, .state_count = i == 1, .states = i == 1 ? &sum_state : NULL,
+            .uid = "",
+            .name = names[i],
+            .description = names[i],
+            .stateful = true,
+            .keyed = i == 1,
+            .is_source = i == 0,
+            .make = makes[i],
+            .spec = spec,
+            .state_count = i == 1,
+            .states = i == 1 ? &sum_state : NULL,
         };
         operator_id_of(names[i], op->id);
-        g->vertices[i] = (struct graph_vertex){
-            .name = names[i], .parallelism = i == 0 ? source_parallelism : sum_parallelism, .operator_count = 1, .operators = op};
+        g->vertices[i] =
+            (struct graph_vertex){.name = names[i],
+                                  .parallelism = i == 0 ? source_parallelism : sum_parallelism,
+                                  .operator_count = 1,
+                                  .operators = op};
         memcpy(g->vertices[i].id, op->id, sizeof op->id);
     }
     g->edges[0] = (struct graph_edge){0, 1, PARTITION_HASH, 1, key_columns, &schema};

@@ -1,10 +1,14 @@
-/* toy_job.h - a small job without SQL for tests of the runtime: a counting source, a keyed sum, a transactional sink.
+/* toy_job.h - a small job without SQL for tests of the runtime: a counting source, a keyed sum, a
+ * transactional sink.
  *
- *     source (v = 0, 1, 2 .. per lane, k = v % keys)  --hash(k)-->  count and sum per key, rows passed on; the sums at the end
- *                                                     --forward-->  sink: shows what complete checkpoints hold
+ *     source (v = 0, 1, 2 .. per lane, k = v % keys)  --hash(k)-->  count and sum per key, rows
+ * passed on; the sums at the end
+ *                                                     --forward-->  sink: shows what complete
+ * checkpoints hold
  *
- * The sink commits into a `toy_board` that outlives jobs, as a directory would; so exactly-once is that the board shows each row
- * once whatever happened between. Knobs of the board make things slow or fail. Thread: any.
+ * The sink commits into a `toy_board` that outlives jobs, as a directory would; so exactly-once is
+ * that the board shows each row once whatever happened between. Knobs of the board make things slow
+ * or fail. Thread: any.
  */
 #ifndef VARVE_TESTS_LIB_TOY_JOB_H
 #define VARVE_TESTS_LIB_TOY_JOB_H
@@ -14,26 +18,29 @@
 
 #include <stdatomic.h>
 
-#define TOY_LANES 12u /* the input is so many sequences, dealt out to the source's subtasks; at restore dealt out anew */
+#define TOY_LANES                                                                                  \
+    12u /* the input is so many sequences, dealt out to the source's subtasks; at restore dealt    \
+           out anew */
 struct toy_transaction {
     uint64_t id, rows, sum, final_count, final_sum;
     struct toy_transaction *next;
 };
 struct toy_totals {
-    uint64_t rows, sum;             /* rows passed on */
+    uint64_t rows, sum;              /* rows passed on */
     uint64_t final_count, final_sum; /* what the keyed state came to at the end of the input */
 };
 struct toy_board {
     struct mutex mutex;
     struct toy_transaction *committed GUARDED_BY(mutex);
     _Atomic uint64_t next_transaction;
-    _Atomic uint64_t rows_per_lane;  /* the input ends there; UINT64_MAX: never */
-    _Atomic int64_t pause_ns;        /* between two batches of a source */
-    _Atomic int fail_batches;        /* counts down with each batch of a source; that which makes it 0 fails; 0: never */
-    _Atomic int fail_opens;          /* so many openings of a sum fail */
-    _Atomic int fail_snapshots;      /* so many barriers fail at a sum, synchronously */
+    _Atomic uint64_t rows_per_lane; /* the input ends there; UINT64_MAX: never */
+    _Atomic int64_t pause_ns;       /* between two batches of a source */
+    _Atomic int fail_batches;   /* counts down with each batch of a source; that which makes it 0
+                                   fails; 0: never */
+    _Atomic int fail_opens;     /* so many openings of a sum fail */
+    _Atomic int fail_snapshots; /* so many barriers fail at a sum, synchronously */
     _Atomic enum rc fail_rc;
-    _Atomic uint64_t emitted_rows;   /* repeats included */
+    _Atomic uint64_t emitted_rows; /* repeats included */
     _Atomic int open_operators;
 };
 void toy_board_init(struct toy_board *b);
@@ -43,6 +50,7 @@ struct toy_totals toy_board_totals(struct toy_board *b);
 struct toy_totals toy_expected(uint64_t rows_per_lane);
 
 /* The board must outlive the graph. */
-struct graph *toy_graph(struct toy_board *b, uint32_t source_parallelism, uint32_t sum_parallelism, uint32_t keys);
+struct graph *toy_graph(struct toy_board *b, uint32_t source_parallelism, uint32_t sum_parallelism,
+                        uint32_t keys);
 
 #endif

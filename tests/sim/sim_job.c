@@ -1,10 +1,14 @@
-/* sim_job.c - a whole job in one thread: a seed chooses the order of all steps, when time passes, and what goes wrong. The disk and the
- * clock are doubles, so that a run takes milliseconds and a failure is its seed: VARVE_TEST_SEED=n repeats it.
+/* sim_job.c - a whole job in one thread: a seed chooses the order of all steps, when time passes,
+ * and what goes wrong. The disk and the clock are doubles, so that a run takes milliseconds and a
+ * failure is its seed: VARVE_TEST_SEED=n repeats it.
  *
- * Some lives end with a power loss at a random operation of the disk; what was not made durable may be gone or torn.
+ * Some lives end with a power loss at a random operation of the disk; what was not made durable may
+ * be gone or torn.
  *
- * Law: whatever happens, when the job has ended the board shows each row of the input once, and the keyed state came to the same. */
-#include "job/runtime/supervisor_priv.h"
+ * Law: whatever happens, when the job has ended the board shows each row of the input once, and the
+ * keyed state came to the same. */
+#include "checkpoint/recovery.h"
+#include "job/runtime/by_hand.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/gen.h"
 #include "tests/lib/sim_clock.h"
@@ -22,11 +26,14 @@ struct world {
     struct rng rng;
     uint64_t seed;
     struct err err;
+    char stops[64][TRIGGER_ID_LEN + 1]; /* of the present life */
+    uint32_t stop_count;
 };
 
 static void set(struct world *w, const char *key, const char *value)
 {
-    ck_assert_msg(config_set(w->config, CONFIG_SET, key, value, &w->err) == RC_OK, "%s", w->err.msg);
+    ck_assert_msg(config_set(w->config, CONFIG_SET, key, value, &w->err) == RC_OK, "%s",
+                  w->err.msg);
 }
 
 static void world_init(struct world *w, uint64_t seed)
@@ -35,7 +42,11 @@ static void world_init(struct world *w, uint64_t seed)
     w->seed = seed;
     rng_seed(&w->rng, seed);
     sim_clock_init(&w->clock, 1700000000000);
-    w->env = (struct env){.log = getenv("VARVE_TEST_LOG") == NULL ? NULL : log_new(2, LOG_DEBUG, &w->clock.clock), .fs = sim_fs_new(&w->clock.clock), .clock = &w->clock.clock, .seed = seed | 1};
+    w->env = (struct env){
+        .log = getenv("VARVE_TEST_LOG") == NULL ? NULL : log_new(2, LOG_DEBUG, &w->clock.clock),
+        .fs = sim_fs_new(&w->clock.clock),
+        .clock = &w->clock.clock,
+        .seed = seed | 1};
     toy_board_init(&w->board);
     w->board.rows_per_lane = ROWS_PER_LANE;
     w->config = config_new();
@@ -84,8 +95,9 @@ static void meddle(struct world *w, struct job *job, bool may_stop)
         break;
     case 5:
         req.kind = JOB_OP_STOP;
-        if (may_stop)
-            (void)!job_operation_start(job, &req, &w->err);
+        if (may_stop && w->stop_count < ARRAY_LEN(w->stops) &&
+            job_operation_start(job, &req, &w->err) == RC_OK)
+            memcpy(w->stops[w->stop_count++], req.trigger_id, sizeof req.trigger_id);
         err_clear(&w->err);
         break;
     case 6:
@@ -113,7 +125,7 @@ static void run_to_the_end(struct world *w, struct job *job, bool may_stop)
         ck_assert_msg(step < STEPS_MAX, "seed %llu: no end, state %s", (unsigned long long)w->seed,
                       job_state_str(job_state(job)));
         if (sim_fs_down(w->env.fs))
-            job_cancel(job); /* the power is off: all that its threads do now comes to nothing */
+            job_cancel(job);   /* the power is off: all that its threads do now comes to nothing */
         else if (step < 20000) /* then it may come to its end in peace */
             meddle(w, job, may_stop);
         if (gen_chance(&w->rng, 30) || ex == NULL)
@@ -125,8 +137,10 @@ static void run_to_the_end(struct world *w, struct job *job, bool may_stop)
     }
 }
 
-/* What holds all that was committed: the newest of the checkpoints and the savepoints of stops. path "" : --resume. */
-static void choose_snapshot(struct world *w, struct job *job, char path[FS_PATH_MAX], uint64_t *id)
+/* What holds all that was committed: the newest of the checkpoints and the savepoints of stops.
+ * path "" : --resume. */
+static void choose_snapshot(struct world *w, struct job *job, char path[FS_PATH_MAX], uint64_t *id,
+                            bool *stopped)
 {
     struct recovered newest = {0};
     uint64_t newest_id = *id;
@@ -138,20 +152,26 @@ static void choose_snapshot(struct world *w, struct job *job, char path[FS_PATH_
     }
     err_clear(&w->err);
     recovered_release(&newest);
-    for (struct operation *o = job->operations; o != NULL; o = o->next) {
+    *stopped = false;
+    for (uint32_t i = 0; i < w->stop_count; i++) {
         struct checkpoint_metadata m;
+        struct job_operation op;
         struct arena *a;
         uint64_t bytes;
 
-        ck_assert(o->result.completed);
-        if (o->result.kind != JOB_OP_STOP || o->result.location[0] == '\0')
+        ck_assert_msg(job_operation_get(job, w->stops[i], 0, &op, &w->err) == RC_OK, "%s",
+                      w->err.msg);
+        ck_assert(op.completed);
+        *stopped |= op.rc == RC_OK;
+        if (op.location[0] == '\0')
             continue;
         a = arena_new(0);
-        ck_assert_msg(recovery_read_metadata(w->env.fs, o->result.location, a, &m, &bytes, &w->err) == RC_OK, "%s",
-                      w->err.msg);
+        ck_assert_msg(recovery_read_metadata(w->env.fs, op.location, a, &m, &bytes, &w->err) ==
+                          RC_OK,
+                      "%s", w->err.msg);
         if (m.checkpoint_id > newest_id) {
             newest_id = m.checkpoint_id;
-            snprintf(path, FS_PATH_MAX, "%s", o->result.location);
+            snprintf(path, FS_PATH_MAX, "%s", op.location);
         }
         arena_free(a);
     }
@@ -171,7 +191,7 @@ START_TEST(each_row_is_shown_once_in_every_order)
         uint32_t p = 1 + (uint32_t)rng_below(&w.rng, 3), q = 1 + (uint32_t)rng_below(&w.rng, 3);
         struct job *job;
         enum job_state state;
-        bool stopped = false, crashed;
+        bool stopped, crashed;
         struct graph *g = toy_graph(&w.board, p, q, 50);
         enum rc rc = job_start_by_hand(&w.env, w.config, g, &restore, &job, &w.err);
 
@@ -181,32 +201,37 @@ START_TEST(each_row_is_shown_once_in_every_order)
             err_clear(&w.err);
             continue;
         }
-        ck_assert_msg(rc == RC_OK, "seed %llu, life %d: %s", (unsigned long long)w.seed, life, w.err.msg);
+        ck_assert_msg(rc == RC_OK, "seed %llu, life %d: %s", (unsigned long long)w.seed, life,
+                      w.err.msg);
+        w.stop_count = 0;
         if (life < 4 && gen_chance(&w.rng, 40))
             sim_fs_crash_at(w.env.fs, rng_below(&w.rng, 400));
         run_to_the_end(&w, job, life < 4);
         state = job_state(job);
-        for (struct operation *o = job->operations; o != NULL; o = o->next)
-            stopped |= o->result.kind == JOB_OP_STOP && o->result.rc == RC_OK;
         crashed = sim_fs_down(w.env.fs);
         if (crashed)
             sim_fs_crash(w.env.fs, &w.rng);
-        choose_snapshot(&w, job, path, &id);
+        choose_snapshot(&w, job, path, &id, &stopped);
         {
             struct err why;
 
             job_failure(job, &why);
-            ck_assert_msg(state != JOB_FAILED || sim_fs_down(w.env.fs), "seed %llu, life %d: %s", (unsigned long long)w.seed, life, why.msg);
+            ck_assert_msg(state != JOB_FAILED || sim_fs_down(w.env.fs), "seed %llu, life %d: %s",
+                          (unsigned long long)w.seed, life, why.msg);
         }
         job_free(job);
-        if (state == JOB_FINISHED && !stopped) /* all is committed, also when the power went while checkpoints were deleted */
+        if (state == JOB_FINISHED && !stopped) /* all is committed, also when the power went while
+                                                  checkpoints were deleted */
             break;
-        restore = (struct job_restore){.path = path[0] != '\0' ? path : NULL, .resume = path[0] == '\0'};
+        restore =
+            (struct job_restore){.path = path[0] != '\0' ? path : NULL, .resume = path[0] == '\0'};
     }
     got = toy_board_totals(&w.board);
-    ck_assert_msg(got.rows == want.rows && got.sum == want.sum, "seed %llu: %llu rows, sum %llu, instead of %llu, %llu",
-                  (unsigned long long)w.seed, (unsigned long long)got.rows, (unsigned long long)got.sum,
-                  (unsigned long long)want.rows, (unsigned long long)want.sum);
+    ck_assert_msg(got.rows == want.rows && got.sum == want.sum,
+                  "seed %llu: %llu rows, sum %llu, instead of %llu, %llu",
+                  (unsigned long long)w.seed, (unsigned long long)got.rows,
+                  (unsigned long long)got.sum, (unsigned long long)want.rows,
+                  (unsigned long long)want.sum);
     ck_assert_msg(got.final_count == want.final_count && got.final_sum == want.final_sum,
                   "seed %llu: keyed state came to %llu rows, sum %llu", (unsigned long long)w.seed,
                   (unsigned long long)got.final_count, (unsigned long long)got.final_sum);

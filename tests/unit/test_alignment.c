@@ -1,7 +1,9 @@
-/* test_alignment.c - orders of barriers, ends and aborts over channels, and what an aligner makes of them.
+/* test_alignment.c - orders of barriers, ends and aborts over channels, and what an aligner makes
+ * of them.
  *
  * A script is a list of words; each gives the answer expected:
- *     "a1"    channel a delivers barrier 1      "a$"   channel a ends      "x1"   attempt 1 is given up elsewhere
+ *     "a1"    channel a delivers barrier 1      "a$"   channel a ends      "x1"   attempt 1 is
+ * given up elsewhere
  *     "=1"    after it barrier 1 is whole       "!1"   barrier 1 is declined
  *     "#ab"   channels a and b are blocked now (and no other live one)
  */
@@ -43,8 +45,8 @@ static void check_blocked(const struct alignment *a, const char *want, const cha
         bool expect = strchr(want, (int)('a' + i)) != NULL;
 
         if (!a->channels[i].ended)
-            ck_assert_msg(alignment_blocked(a, i) == expect, "%s: channel %c %sblocked", name, (int)('a' + i),
-                          expect ? "not " : "");
+            ck_assert_msg(alignment_blocked(a, i) == expect, "%s: channel %c %sblocked", name,
+                          (int)('a' + i), expect ? "not " : "");
     }
 }
 
@@ -62,7 +64,8 @@ START_TEST(order_gives_the_expected_answers)
         uint64_t id = strtoull(w + 1, NULL, 10);
 
         if (w[0] == '=') {
-            ck_assert_msg(r.complete && r.barrier.checkpoint_id == id, "%s: at %s", orders[_i].name, w);
+            ck_assert_msg(r.complete && r.barrier.checkpoint_id == id, "%s: at %s", orders[_i].name,
+                          w);
             complete_seen = true;
         } else if (w[0] == '!') {
             bool found = false;
@@ -74,9 +77,11 @@ START_TEST(order_gives_the_expected_answers)
         } else if (w[0] == '#') {
             check_blocked(&a, w + 1, orders[_i].name);
         } else {
-            ck_assert_msg(complete_seen || !r.complete, "%s: before %s: unexpected completion of %llu", orders[_i].name,
-                          w, (unsigned long long)r.barrier.checkpoint_id);
-            ck_assert_msg(aborts_seen == r.aborted_count, "%s: before %s: unexpected abort", orders[_i].name, w);
+            ck_assert_msg(complete_seen || !r.complete,
+                          "%s: before %s: unexpected completion of %llu", orders[_i].name, w,
+                          (unsigned long long)r.barrier.checkpoint_id);
+            ck_assert_msg(aborts_seen == r.aborted_count, "%s: before %s: unexpected abort",
+                          orders[_i].name, w);
             r = (struct alignment_result){0};
             complete_seen = false;
             aborts_seen = 0;
@@ -86,16 +91,19 @@ START_TEST(order_gives_the_expected_answers)
                 r = alignment_end(&a, (uint32_t)(w[0] - 'a'));
             else
                 r = alignment_barrier(&a, (uint32_t)(w[0] - 'a'),
-                                      &(struct barrier){.checkpoint_id = id, .exactly_once = orders[_i].exactly_once});
+                                      &(struct barrier){.checkpoint_id = id,
+                                                        .exactly_once = orders[_i].exactly_once});
         }
     }
-    ck_assert_msg(complete_seen || !r.complete, "%s: unexpected completion at the end", orders[_i].name);
+    ck_assert_msg(complete_seen || !r.complete, "%s: unexpected completion at the end",
+                  orders[_i].name);
     alignment_release(&a);
 }
 END_TEST
 
-/* C6 whatever the order: when barrier n is whole, no channel that lives has been read past it, and each has delivered it. Channels
- * carry barriers 1..20 each, with some left out (an attempt given up before that source saw it). */
+/* C6 whatever the order: when barrier n is whole, no channel that lives has been read past it, and
+ * each has delivered it. Channels carry barriers 1..20 each, with some left out (an attempt given
+ * up before that source saw it). */
 START_TEST(no_channel_is_read_past_a_whole_barrier)
 {
     enum { CHANNELS = 4, IDS = 20 };
@@ -132,7 +140,8 @@ START_TEST(no_channel_is_read_past_a_whole_barrier)
             ended[c] = true;
             left--;
         } else {
-            res = alignment_barrier(&a, c, &(struct barrier){.checkpoint_id = seq[c][at[c]++], .exactly_once = true});
+            res = alignment_barrier(
+                &a, c, &(struct barrier){.checkpoint_id = seq[c][at[c]++], .exactly_once = true});
         }
         if (!res.complete)
             continue;
@@ -149,7 +158,8 @@ START_TEST(no_channel_is_read_past_a_whole_barrier)
 }
 END_TEST
 
-/* Event time: "a5" watermark 5 of a, "a~" idle, "a*" rows, "a$" end; then "=5" advanced to it, "~" idle told. */
+/* Event time: "a5" watermark 5 of a, "a~" idle, "a*" rows, "a$" end; then "=5" advanced to it, "~"
+ * idle told. */
 static const struct {
     const char *name;
     uint32_t channels;
@@ -180,7 +190,8 @@ START_TEST(event_time_is_the_least_of_those_that_count)
         uint32_t c = (uint32_t)(w[0] - 'a');
 
         if (w[0] == '=') {
-            ck_assert_msg(news == EVENT_TIME_ADVANCED && wm == strtoll(w + 1, NULL, 10), "%s: at %s", times[_i].name, w);
+            ck_assert_msg(news == EVENT_TIME_ADVANCED && wm == strtoll(w + 1, NULL, 10),
+                          "%s: at %s", times[_i].name, w);
             seen = true;
             continue;
         }
@@ -206,6 +217,7 @@ START_TEST(event_time_is_the_least_of_those_that_count)
 }
 END_TEST
 
-TEST_MAIN("alignment", tcase_add_loop_test(tc, order_gives_the_expected_answers, 0, ARRAY_LEN(orders));
+TEST_MAIN("alignment",
+          tcase_add_loop_test(tc, order_gives_the_expected_answers, 0, ARRAY_LEN(orders));
           tcase_add_loop_test(tc, no_channel_is_read_past_a_whole_barrier, 0, 50);
           tcase_add_loop_test(tc, event_time_is_the_least_of_those_that_count, 0, ARRAY_LEN(times)))

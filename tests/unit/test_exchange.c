@@ -1,11 +1,12 @@
-/* test_exchange.c - rows arrive once, at their owner, in order; a full channel keeps the rest in the outbox; the gate gives
- * barriers, event time and the end in their place. */
+/* test_exchange.c - rows arrive once, at their owner, in order; a full channel keeps the rest in
+ * the outbox; the gate gives barriers, event time and the end in their place. */
 #include "job/row_key.h"
 #include "job/runtime/input_gate.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/gen.h"
 
-static struct schema_field fields[] = {{"k", {TYPE_BIGINT, true, 0, 0, 0}}, {"v", {TYPE_VARCHAR, true, 0, 0, 100}}};
+static struct schema_field fields[] = {{"k", {TYPE_BIGINT, true, 0, 0, 0}},
+                                       {"v", {TYPE_VARCHAR, true, 0, 0, 100}}};
 static struct schema schema = {2, fields, -1};
 static uint32_t keys[] = {0};
 
@@ -15,13 +16,18 @@ struct net {
     struct graph g;
     struct exchange *x;
 };
-static void net_init(struct net *n, enum partitioning p, uint32_t from, uint32_t to, uint32_t capacity)
+static void net_init(struct net *n, enum partitioning p, uint32_t from, uint32_t to,
+                     uint32_t capacity)
 {
     memset(n, 0, sizeof *n);
     n->vertices[0] = (struct graph_vertex){.name = "from", .parallelism = from};
     n->vertices[1] = (struct graph_vertex){.name = "to", .parallelism = to};
     n->edge = (struct graph_edge){0, 1, p, p == PARTITION_HASH, keys, &schema};
-    n->g = (struct graph){.key_group_count = 128, .vertex_count = 2, .edge_count = 1, .vertices = n->vertices, .edges = &n->edge};
+    n->g = (struct graph){.key_group_count = 128,
+                          .vertex_count = 2,
+                          .edge_count = 1,
+                          .vertices = n->vertices,
+                          .edges = &n->edge};
     n->x = exchange_new(&n->g, capacity);
 }
 
@@ -35,9 +41,10 @@ static void append(struct batch_builder *b, int64_t k)
     batch_row_end(b, k % 7 == 0 ? ROW_UPDATE_AFTER : ROW_INSERT);
 }
 
-/* Takes all batches that wait for subtask `to`; each row must be its own and whole. Returns the rows; last[f] is the newest key seen. */
-static uint32_t take_rows(struct input_gate *gate, struct row_key *rk, uint32_t to, uint32_t parallelism, bool hash,
-                          uint8_t *seen)
+/* Takes all batches that wait for subtask `to`; each row must be its own and whole. Returns the
+ * rows; last[f] is the newest key seen. */
+static uint32_t take_rows(struct input_gate *gate, struct row_key *rk, uint32_t to,
+                          uint32_t parallelism, bool hash, uint8_t *seen)
 {
     uint32_t rows = 0, groups[BATCH_ROWS_MAX];
     struct gate_item item;
@@ -71,8 +78,9 @@ static const struct {
     enum partitioning p;
     uint32_t from, to, capacity;
 } shapes[] = {
-    {PARTITION_HASH, 1, 1, 2},      {PARTITION_HASH, 2, 3, 2},      {PARTITION_HASH, 3, 2, 1}, {PARTITION_HASH, 1, 7, 1},
-    {PARTITION_REBALANCE, 2, 3, 2}, {PARTITION_FORWARD, 2, 2, 1},   {PARTITION_GLOBAL, 3, 2, 4},
+    {PARTITION_HASH, 1, 1, 2},   {PARTITION_HASH, 2, 3, 2},      {PARTITION_HASH, 3, 2, 1},
+    {PARTITION_HASH, 1, 7, 1},   {PARTITION_REBALANCE, 2, 3, 2}, {PARTITION_FORWARD, 2, 2, 1},
+    {PARTITION_GLOBAL, 3, 2, 4},
 };
 
 START_TEST(each_row_arrives_once_at_its_owner)
@@ -129,7 +137,8 @@ START_TEST(each_row_arrives_once_at_its_owner)
 }
 END_TEST
 
-/* Backpressure: what does not fit waits in order, behind it everything else, and nothing is lost when the exchange is torn down. */
+/* Backpressure: what does not fit waits in order, behind it everything else, and nothing is lost
+ * when the exchange is torn down. */
 START_TEST(a_full_channel_keeps_order_in_the_outbox)
 {
     struct net n;
@@ -189,7 +198,8 @@ START_TEST(a_full_channel_keeps_order_in_the_outbox)
 }
 END_TEST
 
-/* C6 through real channels: rows behind a barrier stay in their channel until the other channel's barrier came. */
+/* C6 through real channels: rows behind a barrier stay in their channel until the other channel's
+ * barrier came. */
 START_TEST(rows_behind_a_barrier_wait)
 {
     struct net n;
@@ -256,7 +266,8 @@ START_TEST(an_end_tells_barrier_and_event_time)
     emitter_end(c);
     for (int i = 0; i < 3; i++) { /* two watermarks, one barrier, whose order is the gate's */
         input_gate_next(gate, 1, &item);
-        ck_assert(item.kind == GATE_SKIP || (item.kind == GATE_WATERMARK && item.watermark_ms == 5));
+        ck_assert(item.kind == GATE_SKIP ||
+                  (item.kind == GATE_WATERMARK && item.watermark_ms == 5));
     }
     input_gate_next(gate, 1, &item);
     ck_assert_int_eq(item.kind, GATE_BARRIER);
@@ -270,7 +281,8 @@ START_TEST(an_end_tells_barrier_and_event_time)
 }
 END_TEST
 
-TEST_MAIN("exchange", tcase_add_loop_test(tc, each_row_arrives_once_at_its_owner, 0, ARRAY_LEN(shapes));
+TEST_MAIN("exchange",
+          tcase_add_loop_test(tc, each_row_arrives_once_at_its_owner, 0, ARRAY_LEN(shapes));
           tcase_add_test(tc, a_full_channel_keeps_order_in_the_outbox);
           tcase_add_test(tc, rows_behind_a_barrier_wait);
           tcase_add_test(tc, an_end_tells_barrier_and_event_time))

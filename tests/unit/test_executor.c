@@ -1,4 +1,5 @@
-/* test_executor.c - workers: nobody is forgotten, nobody runs on two threads, order by seed. Run it under tsan. */
+/* test_executor.c - workers: nobody is forgotten, nobody runs on two threads, order by seed. Run it
+ * under tsan. */
 #include "base/thread.h"
 #include "job/runtime/executor.h"
 #include "tests/lib/check_ext.h"
@@ -104,7 +105,10 @@ struct counted {
     struct async_job job;
     _Atomic int *count;
 };
-static void count_job(struct async_job *j) { atomic_fetch_add(((struct counted *)j)->count, 1); }
+static void count_job(struct async_job *j)
+{
+    atomic_fetch_add(((struct counted *)j)->count, 1);
+}
 
 START_TEST(every_submitted_job_runs_even_at_the_end)
 {
@@ -146,7 +150,8 @@ static void trace_of(uint64_t seed, struct buf *trace)
 
     rng_seed(&rng, seed);
     for (int i = 0; i < 3; i++) {
-        n[i] = (struct noted){.r.step = noted_step, .name = (char)('a' + i), .left = 5, .trace = trace};
+        n[i] = (struct noted){
+            .r.step = noted_step, .name = (char)('a' + i), .left = 5, .trace = trace};
         executor_add(ex, &n[i].r, 0);
     }
     executor_start(ex);
@@ -194,7 +199,8 @@ START_TEST(by_hand_nothing_runs_before_its_deadline)
 }
 END_TEST
 
-TEST_MAIN("executor", tcase_add_checked_fixture(tc, setup, NULL); tcase_add_test(tc, no_wake_up_is_lost);
-          tcase_add_test(tc, a_deadline_wakes); tcase_add_test(tc, every_submitted_job_runs_even_at_the_end);
+TEST_MAIN("executor", tcase_add_checked_fixture(tc, setup, NULL);
+          tcase_add_test(tc, no_wake_up_is_lost); tcase_add_test(tc, a_deadline_wakes);
+          tcase_add_test(tc, every_submitted_job_runs_even_at_the_end);
           tcase_add_test(tc, a_seed_decides_the_order_by_hand);
           tcase_add_test(tc, by_hand_nothing_runs_before_its_deadline))

@@ -1,4 +1,5 @@
-/* test_row_key.c - keys of a batch, column by column, against the row writer and against bytes of the reference. */
+/* test_row_key.c - keys of a batch, column by column, against the row writer and against bytes of
+ * the reference. */
 #include "job/row_key.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/gen.h"
@@ -15,11 +16,12 @@ static struct schema *schema_of(struct arena *a, const struct type *types, uint3
     return s;
 }
 
-/* Bytes seen in a savepoint of the reference: key group 12, row (BIGINT 9, STRING 'x'), void namespace. */
+/* Bytes seen in a savepoint of the reference: key group 12, row (BIGINT 9, STRING 'x'), void
+ * namespace. */
 START_TEST(key_has_the_references_bytes)
 {
-    static const uint8_t want[] = {0x0C, 0, 0, 0, 0x18, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0,
-                                   0, 0, 0x78, 0, 0, 0, 0, 0, 0, 0x81, 0};
+    static const uint8_t want[] = {0x0C, 0, 0, 0, 0x18, 0, 0,    0, 0, 0, 0, 0, 0, 9,    0,
+                                   0,    0, 0, 0, 0,    0, 0x78, 0, 0, 0, 0, 0, 0, 0x81, 0};
     struct arena *a = arena_new(0);
     struct type types[] = {type_of(TYPE_BIGINT), type_of(TYPE_VARCHAR)};
     struct schema *s = schema_of(a, types, 2);
@@ -59,7 +61,8 @@ static void append_random(struct batch_builder *b, uint32_t col, struct type t, 
         batch_append_double(b, col, gen_f64(r));
         break;
     case TYPE_DECIMAL:
-        batch_append_decimal(b, col, t.precision <= 18 ? gen_i64(r) : (int128)gen_i64(r) * gen_i64(r));
+        batch_append_decimal(b, col,
+                             t.precision <= 18 ? gen_i64(r) : (int128)gen_i64(r) * gen_i64(r));
         break;
     case TYPE_VARCHAR:
         gen_bytes(r, gen_len(r, 0, 40), &text);
@@ -138,7 +141,8 @@ static struct type timestamp(uint8_t precision)
 
 /* Row i: the key columns; each combination of fixed, text and wide fields takes another path. */
 static const uint32_t key_sets[][6] = {
-    {0}, {1, 4}, {0, 1, 2, 3, 4}, {5, 6, 7}, {9}, {9, 4, 9}, {7, 9, 0}, {8}, {10, 9}, {11, 12, 9, 8}, {8, 10, 11, 12, 9, 0},
+    {0},     {1, 4},         {0, 1, 2, 3, 4},       {5, 6, 7}, {9}, {9, 4, 9}, {7, 9, 0}, {8},
+    {10, 9}, {11, 12, 9, 8}, {8, 10, 11, 12, 9, 0},
 };
 static const uint32_t key_set_len[] = {1, 2, 5, 3, 1, 3, 3, 1, 2, 4, 6};
 
@@ -146,9 +150,10 @@ START_TEST(columns_and_row_writer_agree)
 {
     struct arena *a = arena_new(0);
     struct type types[] = {
-        type_of(TYPE_BOOLEAN), type_of(TYPE_TINYINT), type_of(TYPE_SMALLINT), type_of(TYPE_INT), type_of(TYPE_BIGINT),
-        type_of(TYPE_FLOAT),   type_of(TYPE_DOUBLE),  decimal(18),            decimal(38),       type_of(TYPE_VARCHAR),
-        timestamp(3),          timestamp(6),          timestamp(9),
+        type_of(TYPE_BOOLEAN), type_of(TYPE_TINYINT), type_of(TYPE_SMALLINT), type_of(TYPE_INT),
+        type_of(TYPE_BIGINT),  type_of(TYPE_FLOAT),   type_of(TYPE_DOUBLE),   decimal(18),
+        decimal(38),           type_of(TYPE_VARCHAR), timestamp(3),           timestamp(6),
+        timestamp(9),
     };
     struct schema *s = schema_of(a, types, ARRAY_LEN(types));
     struct batch_builder *b = batch_builder_new(s);
@@ -189,12 +194,14 @@ START_TEST(columns_and_row_writer_agree)
             write_field(&w, f, &batch->columns[key_sets[_i][f]], sel[i]);
         row = row_writer_end(&w);
         ck_assert_uint_eq(groups[sel[i]], key_group_of_row(row, max));
-        ck_assert_ok(key_builder_add(&want, groups[sel[i]], row, ns == KEY_NS_BIGINT ? windows[i] : 0,
-                                     bytes_of(NULL, 0), &err));
+        ck_assert_ok(key_builder_add(&want, groups[sel[i]], row,
+                                     ns == KEY_NS_BIGINT ? windows[i] : 0, bytes_of(NULL, 0),
+                                     &err));
         buf_release(&out);
     }
     all = key_builder_batch(&want);
-    ck_assert_ok(row_key_keys(k, batch, sel, 300, ns == KEY_NS_BIGINT ? windows : NULL, &got, &err));
+    ck_assert_ok(
+        row_key_keys(k, batch, sel, 300, ns == KEY_NS_BIGINT ? windows : NULL, &got, &err));
     ck_assert_uint_eq(got.count, 300);
     for (uint32_t i = 0; i < 300; i++)
         ck_assert_bytes_eq(key_batch_at(&got, i), key_batch_at(&all, i));

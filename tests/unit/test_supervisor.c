@@ -1,7 +1,8 @@
-/* test_supervisor.c - whole jobs of a toy source, sum and sink, on the real file system and threads: whatever happens between,
- * the board shows each row once, and keyed state at the end of the input comes to the same. */
-#include "job/runtime/supervisor.h"
+/* test_supervisor.c - whole jobs of a toy source, sum and sink, on the real file system and
+ * threads: whatever happens between, the board shows each row once, and keyed state at the end of
+ * the input comes to the same. */
 #include "job/runtime/dispatcher.h"
+#include "job/runtime/supervisor.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/gen.h"
 #include "tests/lib/tmpdir.h"
@@ -59,7 +60,8 @@ static void expect_end(struct job *job, enum job_state want)
 
     ck_assert_msg(job_wait(job, WAIT_MS), "still %s", job_state_str(job_state(job)));
     job_failure(job, &why);
-    ck_assert_msg(job_state(job) == want, "ended as %s: %s", job_state_str(job_state(job)), why.msg);
+    ck_assert_msg(job_state(job) == want, "ended as %s: %s", job_state_str(job_state(job)),
+                  why.msg);
 }
 
 static void expect_totals(uint64_t rows_per_lane)
@@ -122,7 +124,8 @@ static const struct {
     uint32_t p, q;
     bool interval;
     const char *backend;
-} shapes[] = {{1, 1, false, "hashmap"}, {2, 3, false, "hashmap"}, {2, 2, true, "hashmap"}, {3, 1, true, "hashmap"}, {1, 4, true, "hashmap"}, {2, 2, true, "rocksdb"}};
+} shapes[] = {{1, 1, false, "hashmap"}, {2, 3, false, "hashmap"}, {2, 2, true, "hashmap"},
+              {3, 1, true, "hashmap"},  {1, 4, true, "hashmap"},  {2, 2, true, "rocksdb"}};
 
 START_TEST(bounded_input_ends_with_all_its_rows)
 {
@@ -172,7 +175,9 @@ START_TEST(failures_repeat_nothing)
     }
     expect_end(job, JOB_FINISHED);
     expect_totals(6000);
-    ck_assert_uint_gt(board.emitted_rows, toy_expected(6000).rows); /* something was repeated, or the test tests nothing */
+    ck_assert_uint_gt(
+        board.emitted_rows,
+        toy_expected(6000).rows); /* something was repeated, or the test tests nothing */
     job_free(job);
 }
 END_TEST
@@ -215,7 +220,8 @@ START_TEST(stop_and_go_on_at_another_parallelism)
 }
 END_TEST
 
-/* A drain ends the data: keyed state gives its results, and they are committed with the savepoint. */
+/* A drain ends the data: keyed state gives its results, and they are committed with the savepoint.
+ */
 START_TEST(a_drain_fires_what_is_open)
 {
     struct job *job;
@@ -329,12 +335,14 @@ START_TEST(suspend_keeps_and_can_be_resumed)
     job = start(2, 2, &restore);
     expect_end(job, JOB_FINISHED);
     expect_totals(8000);
-    ck_assert_uint_lt(board.emitted_rows, toy_expected(8000).rows); /* it did go on, not begin anew */
+    ck_assert_uint_lt(board.emitted_rows,
+                      toy_expected(8000).rows); /* it did go on, not begin anew */
     job_free(job);
 }
 END_TEST
 
-/* A restart can't help: the job fails at once, with the reason, unless the user has chosen a strategy. */
+/* A restart can't help: the job fails at once, with the reason, unless the user has chosen a
+ * strategy. */
 START_TEST(wrong_input_is_final)
 {
     struct job *job;
@@ -403,7 +411,8 @@ START_TEST(a_failed_snapshot_answers_and_restarts)
 }
 END_TEST
 
-/* Two jobs can't have one directory's job id, but the second may start from the first's files while it runs. */
+/* Two jobs can't have one directory's job id, but the second may start from the first's files while
+ * it runs. */
 START_TEST(restoring_from_a_running_job_harms_neither)
 {
     struct job *first, *second;
@@ -437,18 +446,20 @@ START_TEST(a_bad_path_starts_nothing)
     struct graph *g = toy_graph(&board, 1, 1, 10);
     struct job *job;
 
-    ck_assert_rc_msg(job_start(&env, config, g, &restore, &job, &err), RC_NOT_FOUND, "nothing-here");
+    ck_assert_rc_msg(job_start(&env, config, g, &restore, &job, &err), RC_NOT_FOUND,
+                     "nothing-here");
     ck_assert(!fs_exists(env.fs, tmpdir_at(&tmp, "cp")));
     graph_free(g);
 }
 END_TEST
 
-/* B50: checkpoint, stop and cancel within a few milliseconds, in all orders: it ends in bounded time, each request is answered,
- * and what is shown is a prefix that can be gone on from. */
+/* B50: checkpoint, stop and cancel within a few milliseconds, in all orders: it ends in bounded
+ * time, each request is answered, and what is shown is a prefix that can be gone on from. */
 START_TEST(checkpoint_stop_and_cancel_at_once)
 {
     enum { ROUNDS = 34 };
-    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     struct rng rng;
 
     rng_seed(&rng, gen_seed(50) + (uint64_t)_i);
@@ -474,7 +485,8 @@ START_TEST(checkpoint_stop_and_cancel_at_once)
             err_clear(&err);
             clock_sleep_ns(env.clock, (int64_t)rng_below(&rng, 2000000));
         }
-        ck_assert_msg(job_wait(job, WAIT_MS), "round %d: still %s", round, job_state_str(job_state(job)));
+        ck_assert_msg(job_wait(job, WAIT_MS), "round %d: still %s", round,
+                      job_state_str(job_state(job)));
         for (int what = 0; what < 2; what++) {
             struct job_operation op;
 

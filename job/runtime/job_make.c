@@ -1,0 +1,295 @@
+/* job_make.c - a job before it starts and after it ended: checks, storage, the driver and its
+ * hooks, memory. See supervisor.h */
+#include "job/runtime/by_hand.h"
+#include "job/runtime/supervisor_priv.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+/* ---- the driver's hooks -----------------------------------------------------------------------
+ */
+
+static void hook_post(void *ctx, uint32_t task, const struct task_message *m)
+{
+    struct job *job = ctx;
+
+    if (job->deployment != NULL)
+        deployment_post(job->deployment, task, m);
+    else if (m->kind == TASK_TRIGGER)
+        m->release(m->target);
+}
+
+static const char *hook_task_name(void *ctx, uint32_t task)
+{
+    return deployment_task_name(((struct job *)ctx)->deployment, task);
+}
+
+static void hook_fail_job(void *ctx, const char *message)
+{
+    struct job *job = ctx;
+
+    if (!job->fail_asked)
+        snprintf(job->fail_message, sizeof job->fail_message, "%s", message);
+    job->fail_asked = true;
+}
+
+static void hook_answer(void *ctx, uint64_t request_id, enum rc rc, uint64_t checkpoint_id,
+                        const char *path, const char *message)
+{
+    struct job *job = ctx;
+
+    job_answer_operation(job, request_id, rc, checkpoint_id, path, message);
+    if (request_id == job->suspend_operation) {
+        if (rc != RC_OK)
+            log_line(job->env->log, LOG_WARN,
+                     "job %s: the checkpoint before the suspend failed: %s", job->id,
+                     message == NULL ? rc_name(rc) : message);
+        job_post_request(job, JOB_REQUEST_SUSPEND, 0);
+    }
+}
+
+static void hook_discarded(void *ctx, uint64_t checkpoint_id)
+{
+    job_post_request(ctx, JOB_REQUEST_DISCARDED, checkpoint_id);
+}
+
+/* ---- life -------------------------------------------------------------------------------------
+ */
+
+static void restart_config_of(const struct config *c, struct restart_config *out)
+{
+    *out = (struct restart_config){
+        .kind = config_has(c, OPT_CP_INTERVAL) ? RESTART_KIND_EXPONENTIAL_DELAY : RESTART_KIND_NONE,
+        .fixed_attempts = config_int(c, OPT_RESTART_FIXED_ATTEMPTS),
+        .fixed_delay_ms = config_duration_ms(c, OPT_RESTART_FIXED_DELAY),
+        .rate_max_failures = config_int(c, OPT_RESTART_RATE_MAX),
+        .rate_interval_ms = config_duration_ms(c, OPT_RESTART_RATE_INTERVAL),
+        .rate_delay_ms = config_duration_ms(c, OPT_RESTART_RATE_DELAY),
+        .exp_initial_ms = config_duration_ms(c, OPT_RESTART_EXP_INITIAL),
+        .exp_max_ms = config_duration_ms(c, OPT_RESTART_EXP_MAX),
+        .exp_reset_ms = config_duration_ms(c, OPT_RESTART_EXP_RESET),
+        .exp_attempts = config_int(c, OPT_RESTART_EXP_ATTEMPTS),
+        .exp_multiplier = config_double(c, OPT_RESTART_EXP_MULTIPLIER),
+        .exp_jitter = config_double(c, OPT_RESTART_EXP_JITTER),
+    };
+    if (config_has(c, OPT_RESTART_STRATEGY)) {
+        static const enum restart_kind kinds[] = {
+            /* none|off|disable|fixed-delay|failure-rate|exponential-delay */
+            RESTART_KIND_NONE,        RESTART_KIND_NONE,         RESTART_KIND_NONE,
+            RESTART_KIND_FIXED_DELAY, RESTART_KIND_FAILURE_RATE, RESTART_KIND_EXPONENTIAL_DELAY,
+        };
+
+        out->kind = kinds[config_enum(c, OPT_RESTART_STRATEGY)];
+    }
+}
+
+/* "": jobmanager storage. */
+static enum rc checkpoint_dir_of(const struct config *c, char out[FS_PATH_MAX], struct err *err)
+{
+    char path[FS_PATH_MAX];
+    bool in_memory =
+        config_has(c, OPT_CP_STORAGE) && config_enum(c, OPT_CP_STORAGE) == STORAGE_JOBMANAGER;
+
+    out[0] = '\0';
+    if (in_memory)
+        return RC_OK;
+    if (!config_has(c, OPT_CP_DIR)) {
+        if (config_has(c, OPT_CP_STORAGE))
+            return err_set(err, RC_INVALID,
+                           "execution.checkpointing.storage is filesystem, but "
+                           "execution.checkpointing.dir is not set");
+        return RC_OK;
+    }
+    RETURN_IF_ERR(path_from_uri(path, sizeof path, config_string(c, OPT_CP_DIR), err));
+    return path_absolute(out, FS_PATH_MAX, path, err);
+}
+
+static enum rc open_storage(struct job *job, struct err *err)
+{
+    char dir[FS_PATH_MAX], holder[256];
+    struct storage_config c = {
+        .env = job->env,
+        .job_id = job->id,
+        .holder = holder,
+        .inline_threshold_bytes = config_bytes(job->config, OPT_CP_INLINE_THRESHOLD),
+        .write_buffer_bytes = (uint64_t)config_int(job->config, OPT_CP_WRITE_BUFFER),
+        .memory_state_limit_bytes = config_bytes(job->config, OPT_CP_JM_MAX_STATE),
+    };
+
+    RETURN_IF_ERR(checkpoint_dir_of(job->config, dir, err));
+    c.dir = dir[0] == '\0' ? NULL : dir;
+    snprintf(holder, sizeof holder, "pid %ld, job %.180s", (long)getpid(), job->graph->job_name);
+    return storage_open(&c, &job->storage, err);
+}
+
+static void make_driver(struct job *job)
+{
+    struct driver_config c = {
+        .env = job->env,
+        .config = job->config,
+        .graph = job->graph,
+        .job_id = job->id,
+        .storage = job->storage,
+        .rocksdb_version = config_enum(job->config, OPT_BACKEND_TYPE) == BACKEND_TYPE_ROCKSDB
+                               ? keyed_backend_rocksdb_version()
+                               : "",
+        .first_id = storage_newest_seen_id(job->storage) + 1,
+        .threaded = job->threaded,
+        .hooks = {job, hook_post, hook_task_name, hook_fail_job, hook_answer, hook_discarded},
+    };
+
+    if (job->plan.restored) {
+        uint64_t seen = job->plan.recovered.newest_seen_id;
+
+        if (job->plan.recovered.meta->checkpoint_id > seen)
+            seen = job->plan.recovered.meta->checkpoint_id;
+        if (c.first_id <= seen)
+            c.first_id = seen + 1; /* C9 */
+    }
+    job->driver = driver_new(&c);
+}
+
+static struct job *job_alloc(const struct env *env, const struct config *config, bool threaded)
+{
+    struct job *job = mem_calloc(1, sizeof *job);
+    struct restart_config rc;
+    struct rng rng;
+    char purpose[64];
+
+    job->env = env;
+    job->config = config_copy(config);
+    job->threaded = threaded;
+    job->start_wall_ms = clock_wall_ms(env->clock);
+    job->end_wall_ms = -1;
+    job->state_wall_ms[JOB_INITIALIZING] = job->start_wall_ms;
+    job->restart_mono_ns = INT64_MAX;
+    mutex_init(&job->mutex);
+    cond_init(&job->cond);
+    snprintf(purpose, sizeof purpose, "job %lld", (long long)clock_mono_ns(env->clock));
+    env_rng(env, purpose, &job->rng);
+    rng_hex(&job->rng, job->id, JOB_ID_LEN);
+    restart_config_of(job->config, &rc);
+    env_rng(env, "restart jitter", &rng);
+    job->restart = restart_strategy_new(&rc, rng);
+    return job;
+}
+
+static void job_release(struct job *job)
+{
+    deployment_free(job->deployment);
+    driver_free(job->driver);
+    storage_close(job->storage);
+    restart_strategy_free(job->restart);
+    restore_plan_release(&job->plan);
+    recovered_release(&job->recovered);
+    arena_free(job->assign_arena);
+    for (uint32_t i = 0; i < job->failure_count; i++) {
+        mem_free(job->failures[i].message);
+        mem_free(job->failures[i].task_name);
+    }
+    while (job->first_event != NULL) {
+        struct task_event *ev = job->first_event;
+
+        job->first_event = ev->next;
+        task_event_free(ev);
+    }
+    while (job->first_request != NULL) {
+        struct job_request *r = job->first_request;
+
+        job->first_request = r->next;
+        mem_free(r);
+    }
+    job_free_operations(job);
+    mutex_release(&job->mutex);
+    cond_release(&job->cond);
+    config_free(job->config);
+    graph_free(job->graph);
+    mem_free(job);
+}
+
+static enum rc make_job(const struct env *env, const struct config *config,
+                        struct graph *graph_take, const struct job_restore *restore, bool threaded,
+                        struct job **out, struct err *err)
+{
+    struct job *job = job_alloc(env, config, threaded);
+    enum rc rc;
+
+    GOTO_IF_ERR(config_check(config, err));
+    GOTO_IF_ERR(graph_check(graph_take, err));
+    GOTO_IF_ERR(restore_plan_make(env, job->config, graph_take, restore, &job->plan, err));
+    job->graph = graph_take;
+    GOTO_IF_ERR(open_storage(job, err));
+    job->graph->key_group_count = job->plan.key_group_count;
+    for (size_t i = 0; i < job->plan.recovered.skip_count; i++)
+        log_line(env->log, LOG_WARN, "restore passes over %s: %s",
+                 job->plan.recovered.skips[i].path, job->plan.recovered.skips[i].reason);
+    make_driver(job);
+out:
+    if (rc != RC_OK) {
+        job->graph = NULL; /* the caller's still */
+        job_release(job);
+        return rc;
+    }
+    *out = job;
+    return RC_OK;
+}
+
+enum rc job_start(const struct env *env, const struct config *config, struct graph *graph_take,
+                  const struct job_restore *restore, struct job **out, struct err *err)
+{
+    RETURN_IF_ERR(make_job(env, config, graph_take, restore, true, out, err));
+    (*out)->thread = thread_start("job", job_main, *out);
+    return RC_OK;
+}
+
+enum rc job_start_by_hand(const struct env *env, const struct config *config,
+                          struct graph *graph_take, const struct job_restore *restore,
+                          struct job **out, struct err *err)
+{
+    return make_job(env, config, graph_take, restore, false, out, err);
+}
+
+enum rc job_preflight(const struct env *env, const struct config *config, const struct graph *graph,
+                      const struct job_restore *restore, struct buf *out, struct err *err)
+{
+    struct restore_plan plan = {0};
+    char dir[FS_PATH_MAX];
+    enum rc rc;
+
+    GOTO_IF_ERR(config_check(config, err));
+    GOTO_IF_ERR(graph_check(graph, err));
+    GOTO_IF_ERR(checkpoint_dir_of(config, dir, err));
+    GOTO_IF_ERR(restore_plan_make(env, config, graph, restore, &plan, err));
+    restore_plan_print(&plan, graph, out);
+    buf_printf(out, "checkpoints: %s\n", dir[0] == '\0' ? "in memory" : dir);
+out:
+    restore_plan_release(&plan);
+    return rc;
+}
+
+struct executor *job_executor(struct job *job)
+{
+    return job->deployment == NULL ? NULL : deployment_executor(job->deployment);
+}
+
+void job_cancel(struct job *job)
+{
+    job_post_request(job, JOB_REQUEST_CANCEL, 0);
+}
+
+void job_suspend(struct job *job, bool checkpoint_first)
+{
+    job_post_request(
+        job, checkpoint_first ? JOB_REQUEST_SUSPEND_WITH_CHECKPOINT : JOB_REQUEST_SUSPEND, 0);
+}
+
+void job_free(struct job *job)
+{
+    if (job == NULL)
+        return;
+    if (job->thread != NULL) {
+        job_cancel(job);
+        thread_join(job->thread);
+    }
+    job_release(job);
+}
