@@ -181,8 +181,9 @@ enum rc node_cast(struct bind *b, struct expr *e, struct type to, bool try_cast,
     }
     rule = cast_find(e->type, to);
     if (rule == NULL)
-        return bind_error(b, pos, RC_INVALID, "%s cannot be cast to %s", type_str(b->arena, e->type, false),
-                          type_str(b->arena, to, false));
+        return bind_error(b, pos, RC_INVALID, "%s cannot be cast to %s%s", type_str(b->arena, e->type, false),
+                          type_str(b->arena, to, false),
+                          type_is_numeric(e->type.kind) && type_is_timestamp(to.kind) ? ": use TO_TIMESTAMP_LTZ(number, 0 or 3)" : "");
     if ((to.kind == TYPE_CHAR || to.kind == TYPE_BINARY) && to.length > PADDED_LENGTH_MAX)
         return bind_error(b, pos, RC_LIMIT, "%s: values would be padded to more than %d", type_str(b->arena, to, false),
                           PADDED_LENGTH_MAX);

@@ -6,6 +6,7 @@
 
 #define NS_PER_SECOND 1000000000LL
 #define ARG_UNIX_MS_MAX 253402300799999LL /* 9999-12-31 23:59:59.999 */
+#define ARG_UNIX_MS_MIN (-62135596800000LL) /* 0001-01-01 */
 
 /* Fields of an argument as local days and nanoseconds of the day, and its offset from UTC. */
 struct parts {
@@ -509,7 +510,7 @@ static enum rc row_to_time(struct call *c, uint32_t i)
     return RC_OK;
 }
 
-/* TO_TIMESTAMP_LTZ(text [, format [, zone]]), or (number [, 0 seconds | 3 milliseconds]). */
+/* TO_TIMESTAMP_LTZ(text [, format [, zone]]), or (number [, 0 seconds | 3 milliseconds]); null outside of the years 1 to 9999. */
 static enum rc row_to_ltz(struct call *c, uint32_t i)
 {
     const struct zone *zone = c->ev->zone;
@@ -523,9 +524,10 @@ static enum rc row_to_ltz(struct call *c, uint32_t i)
         v = vec_int(&c->args[0], i);
         if (scale != 0 && scale != 3)
             return call_fail(c, i, RC_INVALID, "the precision is %lld, expected 0 (seconds) or 3 (milliseconds)", (long long)scale);
-        if ((scale == 0 && __builtin_mul_overflow(v, 1000, &v)) || v > ARG_UNIX_MS_MAX || v < -62135596800000LL)
-            return call_fail(c, i, RC_INVALID, "the time is outside of the years 1 to 9999");
-        out_int(c, i, v);
+        if ((scale == 0 && __builtin_mul_overflow(v, 1000, &v)) || v > ARG_UNIX_MS_MAX || v < ARG_UNIX_MS_MIN)
+            out_null(c, i);
+        else
+            out_int(c, i, v);
         return RC_OK;
     }
     RETURN_IF_ERR(parse_text(c, i, 1, &ok, &p));
@@ -569,7 +571,7 @@ static enum rc row_from_unixtime(struct call *c, uint32_t i)
     const struct time_format *f;
     struct parts p = {0};
 
-    if (s > ARG_UNIX_MS_MAX / 1000 || s < -62135596800LL)
+    if (s > ARG_UNIX_MS_MAX / 1000 || s < ARG_UNIX_MS_MIN / 1000)
         return call_fail(c, i, RC_INVALID, "the time is outside of the years 1 to 9999");
     RETURN_IF_ERR(c->e->arg_count > 1 ? format_of(c, i, 1, &f) : default_format(c, &f));
     p.offset_s = zone_offset_s(c->ev->zone, s);

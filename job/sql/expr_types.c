@@ -194,9 +194,9 @@ static bool implicit_cast(struct type from, struct type to)
     case TYPE_TIME:
         return from.kind == TYPE_TIMESTAMP;
     case TYPE_TIMESTAMP:
-        return from.kind == TYPE_TIMESTAMP_LTZ || from.kind == TYPE_DATE;
+        return from.kind == TYPE_TIMESTAMP_LTZ;
     case TYPE_TIMESTAMP_LTZ:
-        return from.kind == TYPE_TIMESTAMP || from.kind == TYPE_DATE;
+        return from.kind == TYPE_TIMESTAMP;
     default:
         return false;
     }

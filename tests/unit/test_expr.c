@@ -292,6 +292,7 @@ static const struct expr_case casts[] = {
     {"CAST('2024-02-29T12:00:00Z' AS TIMESTAMP_LTZ(0))", "TIMESTAMP_LTZ(0)", "2024-02-29 12:00:00Z"},
     {"CAST(INTERVAL '2' DAY AS STRING)", "STRING", "+2 00:00:00.000"},
     {"CAST(i AS DATE)", "?", "INT cannot be cast to DATE"},
+    {"CAST(l AS TIMESTAMP(3))", "?", "use TO_TIMESTAMP_LTZ"},
     {"CAST(dt AS INT)", "?", "DATE cannot be cast to INT"},
     {"CAST(s AS CHAR(2000000))", "?", "would be padded"},
 };
@@ -398,6 +399,7 @@ static const struct {
     {"ts", P(TYPE_DATE, 0, 0), "2024-02-29"},
     {"ltz", P(TYPE_TIMESTAMP, 3, 0), "2024-02-29 11:34:56.789"},
     {"dt", P(TYPE_INT, 0, 0), "?the column is INT"},
+    {"dt", P(TYPE_TIMESTAMP, 3, 0), "?write CAST(... AS TIMESTAMP(3))"},
     {"nn", {.kind = TYPE_BIGINT}, "5"},
     {"i", {.kind = TYPE_INT}, "42"},
     {"n", {.kind = TYPE_BIGINT}, "!column 'c' is NOT NULL"},

@@ -254,6 +254,7 @@ static const struct expr_case times[] = {
     {"TO_TIMESTAMP(s, s)", "!", "'e' is not supported"},
     {"TO_TIMESTAMP_LTZ(100, 0)", "TIMESTAMP_LTZ(3)", "1970-01-01 00:01:40.000Z"},
     {"TO_TIMESTAMP_LTZ(100, 3)", "TIMESTAMP_LTZ(3)", "1970-01-01 00:00:00.100Z"},
+    {"TO_TIMESTAMP_LTZ(big, 0)", "TIMESTAMP_LTZ(3)", "null"},
     {"TO_TIMESTAMP_LTZ(100, 6)", "!", "expected 0 (seconds) or 3"},
     {"TO_TIMESTAMP_LTZ('2023-01-01 00:00:00')", "TIMESTAMP_LTZ(3)", "2022-12-31 23:00:00.000Z"},
     {"TO_TIMESTAMP_LTZ('2023-01-01', 'yyyy-MM-dd', 'America/New_York')", "TIMESTAMP_LTZ(3)", "2023-01-01 05:00:00.000Z"},
