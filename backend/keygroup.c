@@ -30,6 +30,8 @@ uint32_t keygroup_of_hash(uint32_t java_hash, uint32_t key_group_count)
         h = 0; /* the one int without a positive counterpart */
     else if (h > 0x80000000u)
         h = 0u - h;
+    if ((key_group_count & (key_group_count - 1)) == 0)
+        return h & (key_group_count - 1); /* the usual counts: no division */
     return h % key_group_count;
 }
 
