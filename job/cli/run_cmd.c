@@ -287,21 +287,19 @@ static void remember_command(struct run *r)
 
 /* ---- background ----------------------------------------------------------------------------------- */
 
-/* The log of a job without a terminal goes to a file. -1: go on. */
+/* The log of a job without a terminal goes to a file, and tells more: nobody sees the progress line. -1: go on. */
 static int log_to_file(struct run *r)
 {
     struct cli *cli = r->cli;
+    enum log_level level = given(r, "--log-level") ? cli->log_level : LOG_INFO;
     const char *dir = getenv("TMPDIR");
     struct err err = {0};
 
-    if (cli->log_file != NULL)
-        return -1;
-    cli->log_file = arena_printf(cli->arena, "%s/varve-%ld.log", dir != NULL && dir[0] != '\0' ? dir : "/tmp", (long)getpid());
+    if (cli->log_file == NULL)
+        cli->log_file = arena_printf(cli->arena, "%s/varve-%ld.log", dir != NULL && dir[0] != '\0' ? dir : "/tmp", (long)getpid());
     log_free(cli->env.log);
     cli->env.log = NULL;
-    if (log_open(cli->log_file, cli->log_level < LOG_INFO ? cli->log_level : LOG_INFO, cli->env.clock, &cli->env.log, &err) != RC_OK)
-        return cli_fail(cli, &err);
-    return -1;
+    return log_open(cli->log_file, level, cli->env.clock, &cli->env.log, &err) == RC_OK ? -1 : cli_fail(cli, &err);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------ */
