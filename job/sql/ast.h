@@ -99,6 +99,8 @@ struct ast_query {
     struct sql_pos pos;
     uint16_t height; /* nesting of queries, at most SQL_QUERY_HEIGHT_MAX */
     bool distinct;
+    uint32_t option_count; /* of a hint OPTIONS(...) behind SELECT: for the aggregate of this query */
+    struct ast_option *options;
     uint32_t item_count;
     struct ast_select_item *items;
     struct ast_from *from; /* NULL: no FROM */

@@ -63,6 +63,17 @@ static struct ast_expr **copy_exprs(struct arena *a, struct ast_expr *const *fro
     return out;
 }
 
+static struct ast_option *copy_options(struct arena *a, const struct ast_option *from,
+                                       uint32_t count)
+{
+    struct ast_option *out = ARENA_ARRAY(a, count, struct ast_option);
+
+    for (uint32_t i = 0; i < count; i++)
+        out[i] =
+            (struct ast_option){from[i].pos, copy_str(a, from[i].key), copy_str(a, from[i].value)};
+    return out;
+}
+
 static struct ast_from *copy_from(struct arena *a, const struct ast_from *f)
 {
     struct ast_from *out;
@@ -76,10 +87,7 @@ static struct ast_from *copy_from(struct arena *a, const struct ast_from *f)
     out->alias_columns = ARENA_ARRAY(a, f->alias_column_count, const char *);
     for (uint32_t i = 0; i < f->alias_column_count; i++)
         out->alias_columns[i] = copy_str(a, f->alias_columns[i]);
-    out->options = ARENA_ARRAY(a, f->option_count, struct ast_option);
-    for (uint32_t i = 0; i < f->option_count; i++)
-        out->options[i] = (struct ast_option){f->options[i].pos, copy_str(a, f->options[i].key),
-                                              copy_str(a, f->options[i].value)};
+    out->options = copy_options(a, f->options, f->option_count);
     out->query = f->query == NULL ? NULL : ast_query_copy(a, f->query);
     out->size = copy_expr(a, f->size);
     out->offset = copy_expr(a, f->offset);
@@ -93,6 +101,7 @@ struct ast_query *ast_query_copy(struct arena *a, const struct ast_query *q)
     for (; q != NULL; q = q->union_all) { /* a loop: a union may have very many branches */
         struct ast_query *out = arena_copy(a, q, sizeof *q);
 
+        out->options = copy_options(a, q->options, q->option_count);
         out->items = ARENA_ARRAY(a, q->item_count, struct ast_select_item);
         for (uint32_t i = 0; i < q->item_count; i++)
             out->items[i] = (struct ast_select_item){copy_expr(a, q->items[i].expr),

@@ -321,6 +321,7 @@ into(A) ::= INTO. { A = false; }
 into(A) ::= OVERWRITE. { A = true; }
 hint(A) ::= . { A = NULL; }
 hint(A) ::= HINT_BEGIN IDENT(N) LP options(O) RP HINT_END. { A = parse_hint(p, &N, O); }
+hint(A) ::= HINT_BEGIN IDENT(N) LP names RP HINT_END. { A = parse_hint(p, &N, NULL); }
 
 %type query {struct ast_query *}
 %type query_term {struct ast_query *}
@@ -334,8 +335,8 @@ rows(A) ::= rows(L) COMMA row(R). { A = parse_list(p, L, R); }
 row(A) ::= LP exprs(L) RP. { A = L; }
 
 %type select {struct ast_query *}
-select(A) ::= SELECT(T) distinct(D) items(I) from(F) where(W) group(G) having(H). {
-    A = parse_select(p, &T, D, I, F, W, &G, H);
+select(A) ::= SELECT(T) hint(O) distinct(D) items(I) from(F) where(W) group(G) having(H). {
+    A = parse_select(p, &(struct select_parts){&T, O, D, I, F, W, &G, H});
 }
 %type distinct {bool}
 distinct(A) ::= . { A = false; }

@@ -183,6 +183,8 @@ struct sql_list *parse_hint(struct sql_parse *p, const struct sql_token *name,
 {
     if (strcasecmp(name->text, "OPTIONS") != 0)
         parse_unsupported(p, name, "a hint other than OPTIONS('key'='value')");
+    else if (options == NULL)
+        parse_fail(p, RC_INVALID, name->pos, "OPTIONS takes pairs: OPTIONS('key'='value')");
     return options;
 }
 
@@ -441,23 +443,23 @@ struct ast_query *parse_values(struct sql_parse *p, const struct sql_token *at,
     return q;
 }
 
-struct ast_query *parse_select(struct sql_parse *p, const struct sql_token *at, bool distinct,
-                               struct sql_list *items, struct ast_from *from,
-                               struct ast_expr *where, const struct group_parts *group,
-                               struct ast_expr *having)
+struct ast_query *parse_select(struct sql_parse *p, const struct select_parts *parts)
 {
     struct ast_query *q = ARENA_NEW(p->arena, struct ast_query);
+    const struct ast_from *from = parts->from;
 
-    q->pos = at->pos;
-    q->distinct = distinct;
-    q->item_count = list_count(items);
-    q->items = flatten(p, items, sizeof *q->items);
-    q->from = from;
-    q->where = where;
-    q->has_group_by = group->given;
-    q->group_count = list_count(group->exprs);
-    q->group_by = items_of(group->exprs);
-    q->having = having;
+    q->pos = parts->at->pos;
+    q->option_count = list_count(parts->hint);
+    q->options = flatten(p, parts->hint, sizeof *q->options);
+    q->distinct = parts->distinct;
+    q->item_count = list_count(parts->items);
+    q->items = flatten(p, parts->items, sizeof *q->items);
+    q->from = parts->from;
+    q->where = parts->where;
+    q->has_group_by = parts->group->given;
+    q->group_count = list_count(parts->group->exprs);
+    q->group_by = items_of(parts->group->exprs);
+    q->having = parts->having;
     set_height(p, q, 1u + (from != NULL && from->query != NULL ? from->query->height : 0u));
     return q;
 }

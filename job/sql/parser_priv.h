@@ -58,6 +58,16 @@ struct group_parts {
     bool given;
     struct sql_list *exprs;
 };
+struct select_parts {
+    const struct sql_token *at;
+    struct sql_list *hint;
+    bool distinct;
+    struct sql_list *items;
+    struct ast_from *from;
+    struct ast_expr *where;
+    const struct group_parts *group;
+    struct ast_expr *having;
+};
 struct tvf_arg { /* argument of TUMBLE: one of the four */
     struct sql_pos pos;
     const char *name; /* NAME => value; NULL: by position */
@@ -121,10 +131,7 @@ struct ast_insert *parse_insert(struct sql_parse *p, const struct sql_token *at,
 struct ast_query *parse_union(struct sql_parse *p, struct ast_query *left, struct ast_query *right);
 struct ast_query *parse_values(struct sql_parse *p, const struct sql_token *at,
                                struct sql_list *rows);
-struct ast_query *parse_select(struct sql_parse *p, const struct sql_token *at, bool distinct,
-                               struct sql_list *items, struct ast_from *from,
-                               struct ast_expr *where, const struct group_parts *group,
-                               struct ast_expr *having);
+struct ast_query *parse_select(struct sql_parse *p, const struct select_parts *parts);
 struct ast_select_item *parse_item(struct sql_parse *p, struct ast_expr *expr,
                                    const struct sql_token *alias);
 struct ast_from *parse_from_table(struct sql_parse *p, const struct sql_token *name,

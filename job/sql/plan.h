@@ -8,8 +8,8 @@
  * that it groups. So reformatting, other aliases, another projection, a new aggregate call, a
  * second INSERT or a changed WHERE keep them; what then does not fit is seen by the types of the
  * state. Two operators that would get one id are told apart by their full text, then by a counter.
- * The table option 'varve.uid' (also in a hint OPTIONS('varve.uid'='x') behind the table's name)
- * gives a source or a sink its id.
+ * 'varve.uid' gives an operator its id: as a table's option, or in a hint OPTIONS('varve.uid'='x')
+ * behind the name of a table for its source or sink, behind SELECT for the query's aggregate.
  *
  * Nothing of the statement is borrowed after the call. Thread: one at a time for one catalog.
  */

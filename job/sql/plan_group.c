@@ -24,6 +24,7 @@ static struct operator* make_window(const void *spec)
 
 struct group {
     struct plan *plan;
+    const char *uid;              /* "" : none */
     const struct plan_stream *in; /* before the projection */
     uint32_t key_count;           /* as written, window columns included */
     const struct ast_expr *keys[KEYS_MAX];
@@ -499,6 +500,7 @@ static enum rc add_operator(struct group *g, struct plan_stream *s, uint32_t key
                                  : plan_node_new(p, s->physical, s->physical->changelog,
                                                  "Exchange(distribution=[hash[%s]])", names);
     op->spec.stateful = op->spec.keyed = true;
+    op->spec.uid = g->uid;
     op->ident = arena_printf(p->arena, "aggregate\n%s\n%s", s->ident, base);
     op->detail = select;
     if (key_count == 0)
@@ -669,6 +671,12 @@ static void describe_logical(struct group *g, struct plan_stream *s)
     buf_release(&calls);
 }
 
+/* OPTIONS('varve.uid'='x') behind SELECT; plan_select_core has checked the hint. */
+static const char *uid_of(struct plan *p, const struct ast_query *q)
+{
+    return q->option_count == 0 ? "" : arena_strdup(p->arena, q->options[0].value);
+}
+
 enum rc plan_group(struct plan *p, const struct ast_query *q, uint32_t item_count,
                    const struct ast_select_item *items, struct plan_stream *s)
 {
@@ -680,6 +688,7 @@ enum rc plan_group(struct plan *p, const struct ast_query *q, uint32_t item_coun
     g->plan = p;
     in = *s;
     g->in = &in;
+    g->uid = uid_of(p, q);
     RETURN_IF_ERR(add_keys(g, q, item_count, items));
     if (s->window != NULL && !g->windowed) {
         RETURN_IF_ERR(plan_window_assign(p, s));
@@ -687,6 +696,7 @@ enum rc plan_group(struct plan *p, const struct ast_query *q, uint32_t item_coun
         memset(g, 0, sizeof *g);
         g->plan = p;
         g->in = &in;
+        g->uid = uid_of(p, q);
         RETURN_IF_ERR(add_keys(g, q, item_count, items));
     }
     window = s->window;
@@ -701,13 +711,17 @@ enum rc plan_group(struct plan *p, const struct ast_query *q, uint32_t item_coun
     return project_output(g, q, item_count, items, s);
 }
 
-enum rc plan_distinct(struct plan *p, struct plan_stream *s)
+enum rc plan_distinct(struct plan *p, const struct ast_query *hint, struct plan_stream *s)
 {
     struct ast_query q = {.has_group_by = true, .group_count = s->schema->field_count};
     struct ast_select_item *items =
         ARENA_ARRAY(p->arena, q.group_count + 1, struct ast_select_item);
     struct sql_pos nowhere = {0};
 
+    if (hint != NULL) {
+        q.option_count = hint->option_count;
+        q.options = hint->options;
+    }
     RETURN_IF_ERR(plan_flush(p, s));
     q.group_by = ARENA_ARRAY(p->arena, q.group_count + 1, struct ast_expr *);
     for (uint32_t i = 0; i < q.group_count; i++) {

@@ -132,6 +132,7 @@ MUST_USE enum rc plan_project(struct plan *p, struct plan_stream *in, uint32_t c
 bool plan_is_grouped(const struct ast_query *q);
 MUST_USE enum rc plan_group(struct plan *p, const struct ast_query *q, uint32_t item_count,
                             const struct ast_select_item *items, struct plan_stream *s);
-MUST_USE enum rc plan_distinct(struct plan *p, struct plan_stream *s);
+/* hint: the query whose hint names this aggregate; NULL: none. */
+MUST_USE enum rc plan_distinct(struct plan *p, const struct ast_query *hint, struct plan_stream *s);
 
 #endif

@@ -187,6 +187,26 @@ static enum rc select_constants(struct plan *p, const struct ast_query *q, struc
     return RC_OK;
 }
 
+/* A hint behind SELECT names the aggregate of the query, so there must be one. */
+static enum rc check_hint(struct plan *p, const struct ast_query *q)
+{
+    for (uint32_t i = 0; i < q->option_count; i++) {
+        const struct ast_option *o = &q->options[i];
+
+        if (strcmp(o->key, "varve.uid") != 0)
+            return sql_error_at(p->err, RC_INVALID, p->source, o->pos,
+                                "behind SELECT only the option 'varve.uid' is known; options of a "
+                                "table stand behind its name");
+        if ((!plan_is_grouped(q) && !q->distinct) || i > 0)
+            return sql_error_at(p->err, RC_INVALID, p->source, o->pos,
+                                i > 0
+                                    ? "'varve.uid' is given twice"
+                                    : "'varve.uid' behind SELECT is for its aggregate; this query "
+                                      "has none");
+    }
+    return RC_OK;
+}
+
 static enum rc plan_select_core(struct plan *p, const struct ast_query *q, struct plan_stream *s)
 {
     struct ast_select_item *items = NULL;
@@ -194,6 +214,7 @@ static enum rc plan_select_core(struct plan *p, const struct ast_query *q, struc
 
     if (q->values_rows > 0)
         return plan_values(p, q, s);
+    RETURN_IF_ERR(check_hint(p, q));
     if (q->from == NULL)
         return select_constants(p, q, s);
     RETURN_IF_ERR(plan_from(p, q->from, s));
@@ -209,7 +230,7 @@ static enum rc plan_select_core(struct plan *p, const struct ast_query *q, struc
             RETURN_IF_ERR(plan_window_assign(p, s));
         RETURN_IF_ERR(plan_project(p, s, count, items, q->where));
     }
-    return q->distinct ? plan_distinct(p, s) : RC_OK;
+    return q->distinct ? plan_distinct(p, plan_is_grouped(q) ? NULL : q, s) : RC_OK;
 }
 
 /* ---- UNION ALL ------------------------------------------------------------------------------- */

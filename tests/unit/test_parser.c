@@ -47,6 +47,7 @@ static void dump_query(const struct ast_query *q, struct buf *out)
     buf_append_str(out, "(");
     for (uint32_t i = 0; i < q->values_rows * q->values_columns; i++)
         dump_expr(i % q->values_columns == 0 ? "|" : ",", q->values[i], out);
+    dump_options(q->option_count, q->options, out);
     buf_append_str(out, q->distinct ? "distinct " : "");
     for (uint32_t i = 0; i < q->item_count; i++) {
         dump_expr(i == 0 ? "" : ", ", q->items[i].expr, out);
@@ -253,6 +254,8 @@ static const struct {
     {"EXPLAIN STATEMENT SET BEGIN INSERT INTO t SELECT 1; END", "explain [set of into<t>(1)]"},
     {"SELECT DISTINCT a AS b, t.c d, t.*, * FROM t",
      "select(distinct `a` as b, `t`.`c` as d, `t`.*, * from <t>)"},
+    {"SELECT /*+ OPTIONS('varve.uid'='u') */ DISTINCT a FROM t",
+     "select({varve.uid=u}distinct `a` from <t>)"},
     {"SELECT ALL a FROM t AS x (p, q)", "select(`a` from <t> as x(p,q))"},
     {"SELECT a FROM (SELECT b FROM t) WHERE a > 1 GROUP BY a, b + 1 HAVING COUNT(*) > 2",
      "select(`a` from sub(`b` from <t>) where `a` > 1 group `a`, `b` + 1 having COUNT(*) > 2)"},
@@ -490,7 +493,9 @@ static const struct {
     {"USE CATALOG c", RC_UNSUPPORTED, "USE"},
     {"SHOW CATALOGS", RC_UNSUPPORTED, "SHOW CATALOGS"},
     {"EXPLAIN ESTIMATED_COST SELECT 1", RC_UNSUPPORTED, "ESTIMATED_COST"},
-    {"SELECT /*+ BROADCAST(t) */ a FROM t", RC_UNSUPPORTED, "a hint here"},
+    {"SELECT /*+ BROADCAST(t) */ a FROM t", RC_UNSUPPORTED, "a hint other than OPTIONS"},
+    {"SELECT a /*+ OPTIONS('a'='b') */ FROM t", RC_UNSUPPORTED, "a hint here"},
+    {"SELECT a FROM t /*+ OPTIONS(b) */", RC_INVALID, "OPTIONS takes pairs"},
     {"SELECT a FROM t /*+ STATE_TTL('t'='1d') */", RC_UNSUPPORTED, "a hint other than OPTIONS"},
     {"SELECT a FROM other.t", RC_UNSUPPORTED,
      "catalogs and databases other than default_catalog.default_database"},

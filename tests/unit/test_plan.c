@@ -251,6 +251,10 @@ static const struct {
      "SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '20' SECOND)) GROUP BY "
      "window_start, window_end",
      "WindowAggregate", NULL, true},
+    /* a uid holds whatever the query */
+    {"SELECT /*+ OPTIONS('varve.uid' = 'x') */ k FROM t GROUP BY k",
+     "SELECT /*+ OPTIONS('varve.uid' = 'x') */ DISTINCT v FROM gen", "GroupAggregate[k]",
+     "GroupAggregate[v]", false},
     /* sources and sinks: by the table's name, whatever else */
     {"INSERT INTO p SELECT k, v FROM t", "INSERT INTO bh SELECT k, COUNT(*) FROM t GROUP BY k",
      "Source: t", NULL, false},
@@ -485,6 +489,10 @@ static const struct {
     {"SELECT k FROM t /*+ OPTIONS('connector' = 'print') */", RC_INVALID,
      "a hint cannot change the connector"},
     {"SELECT * FROM t AS x (a, b)", RC_INVALID, "x names 2 columns, there are 5"},
+    {"SELECT /*+ OPTIONS('varve.uid' = 'x') */ k FROM t", RC_INVALID,
+     "'varve.uid' behind SELECT is for its aggregate; this query has none"},
+    {"SELECT /*+ OPTIONS('path' = 'x') */ k FROM t GROUP BY k", RC_INVALID,
+     "behind SELECT only the option 'varve.uid' is known"},
     {"SELECT *", RC_INVALID, "* needs a FROM"},
     {"SELECT COUNT(*)", RC_UNSUPPORTED, "SELECT without FROM"},
     {"SET 'parallelism.default' = '3'; INSERT INTO p2 SELECT k, COUNT(*) FROM t GROUP BY k",
