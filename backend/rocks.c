@@ -39,6 +39,20 @@ struct rocks_db {
     atomic_int open_handles; /* iterators, batches, runs */
 };
 
+#if !defined(__SANITIZE_THREAD__) && defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+/* The library is linked uninstrumented: the thread sanitizer sees its memory come and go, but not its atomics. */
+const char *__tsan_default_suppressions(void) __attribute__((visibility("default")));
+const char *__tsan_default_suppressions(void)
+{
+    return "race:rocksdb::\nrace:libstdc++.so\n";
+}
+#endif
+
 /* ---- errors -------------------------------------------------------------------------------------- */
 
 /* Consumes the text that RocksDB malloc'ed. */

@@ -427,5 +427,5 @@ START_TEST(backends_agree_with_sorted_maps_through_snapshots_and_rescales)
 }
 END_TEST
 
-TEST_MAIN("backends_agree", tcase_set_timeout(tc, 120);
+TEST_MAIN("backends_agree", tcase_set_timeout(tc, 300);
           tcase_add_loop_test(tc, backends_agree_with_sorted_maps_through_snapshots_and_rescales, 0, ARRAY_LEN(runs)))

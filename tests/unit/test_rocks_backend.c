@@ -405,26 +405,26 @@ START_TEST(evictions_never_enter_the_image_of_a_closed_epoch)
         struct write_arg a = {.out = &h[i]};
         struct thread *t;
 
-        count_up(s, 0, 30000, 1);
-        total += 30000;
+        count_up(s, 0, 12000, 1);
+        total += 12000;
         sums[i] = total;
         ck_assert_ok(keyed_snapshot_begin(b, i + 1, &a.snapshot, &err));
         t = thread_start("snapshot", write_thread, &a);
-        count_up(s, 0, 30000, 1);
-        total += 30000;
+        count_up(s, 0, 12000, 1);
+        total += 12000;
         thread_join(t);
         ck_assert_msg(a.rc == RC_OK, "%s", a.err.msg);
         keyed_snapshot_free(a.snapshot);
         dir_target_resolve(&target, arena, &h[i]);
     }
     keyed_stats(b, &stats);
-    ck_assert_uint_gt(stats.evictions, 50000);
-    ck_assert_uint_eq(sum_up(s, &sum), 30000);
+    ck_assert_uint_gt(stats.evictions, 20000);
+    ck_assert_uint_eq(sum_up(s, &sum), 12000);
     ck_assert_uint_eq(sum, total);
     keyed_backend_close(b);
     for (uint32_t i = 0; i < 4; i++) {
         b = open_backend(&h[i], 1 << 20, &s);
-        ck_assert_uint_eq(sum_up(s, &sum), 30000);
+        ck_assert_uint_eq(sum_up(s, &sum), 12000);
         ck_assert_uint_eq(sum, sums[i]);
         keyed_backend_close(b);
     }
@@ -483,7 +483,7 @@ START_TEST(failed_flush_breaks_the_backend_for_good)
 }
 END_TEST
 
-TEST_MAIN("rocks_backend", tcase_add_checked_fixture(tc, setup, teardown);
+TEST_MAIN("rocks_backend", tcase_set_timeout(tc, 300); tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, later_checkpoints_share_files_also_after_a_restore);
           tcase_add_test(tc, no_local_file_is_left_behind);
           tcase_add_loop_test(tc, damaged_missing_and_cut_files_are_refused_by_name, 0, 3);
