@@ -535,6 +535,47 @@ START_TEST(views_over_views_meet_a_limit)
 }
 END_TEST
 
+static const char *repeat(const char *head, const char *part, int times, const char *tail)
+{
+    struct buf text = {0};
+    const char *out;
+
+    buf_append_str(&text, head);
+    for (int i = 0; i < times; i++)
+        buf_append_str(&text, part);
+    buf_append_str(&text, tail);
+    out = arena_strdup(arena, buf_cstr(&text));
+    buf_release(&text);
+    return out;
+}
+
+/* What the parser lets through fits the stack of who walks it. */
+START_TEST(the_highest_trees_and_the_longest_lists_are_planned)
+{
+    struct graph *g = NULL;
+    struct err err = {0};
+
+    ck_assert_ok(run(repeat("SELECT v", " + v", SQL_EXPR_HEIGHT_MAX - 2, " FROM t"), &g, &err));
+    graph_free(g);
+    ck_assert_ok(run(
+        repeat("SELECT k FROM t WHERE v = 1", " OR v = 1", SQL_EXPR_HEIGHT_MAX - 3, ""), &g, &err));
+    graph_free(g);
+    ck_assert_ok(run(repeat("SELECT SUM(v", " + v", SQL_EXPR_HEIGHT_MAX - 3, ") FROM t GROUP BY k"),
+                     &g, &err));
+    graph_free(g);
+    ck_assert_ok(run(repeat("SELECT k FROM t WHERE v IN (0", ", 1", 20000, ")"), &g, &err));
+    graph_free(g);
+    ck_assert_ok(run(repeat("SELECT CASE v", " WHEN 1 THEN 2", 2000, " END FROM t"), &g, &err));
+    graph_free(g);
+    ck_assert_ok(run(repeat("INSERT INTO p VALUES ('a', 1)", ", ('b', 2)", 4095, ""), &g, &err));
+    graph_free(g);
+    ck_assert_rc_msg(run(repeat("INSERT INTO p VALUES ('a', 1)", ", ('b', 2)", 4096, ""), &g, &err),
+                     RC_LIMIT, "VALUES has 4097 rows, the limit is 4096");
+    ck_assert_rc_msg(run(repeat("SELECT v", ", v", 1000, " FROM t"), &g, &err), RC_LIMIT,
+                     "the select list has 1001 columns, the limit is 1000");
+}
+END_TEST
+
 /* ---- EXPLAIN --------------------------------------------------------------------------------- */
 
 START_TEST(explain_shows_three_sections)
@@ -585,4 +626,5 @@ TEST_MAIN("plan", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, the_job_carries_name_sql_and_key_groups);
           tcase_add_loop_test(tc, a_query_that_cannot_run_says_why, 0, ARRAY_LEN(mistakes));
           tcase_add_test(tc, views_over_views_meet_a_limit);
+          tcase_add_test(tc, the_highest_trees_and_the_longest_lists_are_planned);
           tcase_add_test(tc, explain_shows_three_sections))
