@@ -71,7 +71,7 @@ static void on_answer(struct world *w, const struct coordinator_action *a)
     w->answered[a->request_id] = true;
     if (a->rc == RC_OK) {
         ck_assert_ptr_nonnull(a->path);
-        ck_assert_int_eq(w->disk[atoi(a->path + 1)], ADOPTED);
+        ck_assert_int_eq(w->disk[strtol(a->path + 1, NULL, 10)], ADOPTED);
     }
 }
 

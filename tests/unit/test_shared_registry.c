@@ -293,7 +293,7 @@ static void model_clean(struct model *m)
     size_t count = shared_registry_take_condemned(reg, names, NAMES);
 
     for (size_t i = 0; i < count; i++) {
-        int n = atoi(names[i] + 1);
+        long n = strtol(names[i] + 1, NULL, 10);
 
         if (shared_registry_begin_delete(reg, names[i])) {
             m->on_disk[n] = false;
