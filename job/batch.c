@@ -1,8 +1,8 @@
 /* batch.c - see batch.h
  *
- * A builder keeps room for one row more than it has, so that appending a fixed-width value needs no check. Validity
- * bits of a builder are all set from `rows` on: only a null touches them. A null's value is zero (or empty), so equal
- * rows are equal bytes. */
+ * A builder keeps room for one row more than it has, so that appending a fixed-width value needs no
+ * check. Validity bits of a builder are all set from `rows` on: only a null touches them. A null's
+ * value is zero (or empty), so equal rows are equal bytes. */
 #include "job/batch.h"
 
 #define ROWS_START 256u
@@ -338,8 +338,8 @@ static bool is_run(const uint32_t *idx, uint32_t n)
             to_[i] = from_[idx[i]];                                                                \
     } while (0)
 
-static void gather_fixed(uint32_t width, void *to, const void *from, const uint32_t *idx, uint32_t n,
-                         bool run)
+static void gather_fixed(uint32_t width, void *to, const void *from, const uint32_t *idx,
+                         uint32_t n, bool run)
 {
     if (run) {
         memcpy(to, (const uint8_t *)from + (size_t)idx[0] * width, (size_t)n * width);
@@ -459,8 +459,8 @@ struct batch *batch_builder_view(struct batch_builder *b)
             .bytes = c->bytes,
         };
     }
-    b->view = (struct batch){b->rows, b->column_count, b->view_columns,
-                             b->has_kinds ? b->kinds : NULL};
+    b->view =
+        (struct batch){b->rows, b->column_count, b->view_columns, b->has_kinds ? b->kinds : NULL};
     return &b->view;
 }
 
@@ -483,7 +483,8 @@ struct batch *batch_take(struct batch_builder *b)
     struct batch *view = batch_builder_view(b), *out;
     uint8_t *at;
 
-    size = round16(sizeof *out) + round16(b->column_count * sizeof *out->columns) + round16(b->rows);
+    size =
+        round16(sizeof *out) + round16(b->column_count * sizeof *out->columns) + round16(b->rows);
     for (uint32_t i = 0; i < b->column_count; i++) {
         const struct build_column *c = &b->columns[i];
 

@@ -1,4 +1,5 @@
-/* column_print.c - values of columns as text (see batch.h). Text that the print sink, query results and messages share. */
+/* column_print.c - values of columns as text (see batch.h). Text that the print sink, query results
+ * and messages share. */
 #include "job/datetime.h"
 #include "job/decimal.h"
 #include "job/number.h"

@@ -5,7 +5,8 @@
 
 /* ---- calendar -------------------------------------------------------------------------------- */
 
-/* Days are counted in eras of 400 years that begin on 1 March, so that the leap day is a year's last. */
+/* Days are counted in eras of 400 years that begin on 1 March, so that the leap day is a year's
+ * last. */
 #define DAYS_PER_ERA 146097
 #define EPOCH_IN_ERA_DAYS 719468 /* 1970-01-01 counted from 0000-03-01 */
 
@@ -69,7 +70,8 @@ static int64_t unit_ns(uint8_t precision)
     return 1000000 / timestamp_units_per_ms(precision);
 }
 
-/* Units between two values that differ in the last digit of the precision: TIMESTAMP(1) counts ms, but shows tenths. */
+/* Units between two values that differ in the last digit of the precision: TIMESTAMP(1) counts ms,
+ * but shows tenths. */
 static int64_t step_units(uint8_t precision)
 {
     static const uint8_t steps[] = {1, 100, 10};
@@ -362,8 +364,7 @@ void time_print(int32_t ms_of_day, uint8_t precision, struct buf *out)
 {
     char text[24];
 
-    buf_append(out, text,
-               (size_t)(put_time(text, (int64_t)ms_of_day * 1000000, precision) - text));
+    buf_append(out, text, (size_t)(put_time(text, (int64_t)ms_of_day * 1000000, precision) - text));
 }
 
 void timestamp_print(int64_t value, uint8_t precision, struct buf *out)
@@ -398,8 +399,7 @@ void interval_day_print(int64_t ms, struct buf *out)
     buf_append_u8(out, ms < 0 ? '-' : '+');
     number_print_int((int64_t)(u / MS_PER_DAY), out);
     buf_append_u8(out, ' ');
-    buf_append(out, text,
-               (size_t)(put_time(text, (int64_t)(u % MS_PER_DAY) * 1000000, 3) - text));
+    buf_append(out, text, (size_t)(put_time(text, (int64_t)(u % MS_PER_DAY) * 1000000, 3) - text));
 }
 
 void interval_year_print(int32_t months, struct buf *out)

@@ -1,7 +1,7 @@
 /* decimal.c - see decimal.h
  *
- * Products and scaled numerators have up to 2 * 38 + 77 digits; they are held as sign and magnitude in a few 64-bit limbs. What fits
- * 128 bits, nearly always, takes the short way. */
+ * Products and scaled numerators have up to 2 * 38 + 77 digits; they are held as sign and magnitude
+ * in a few 64-bit limbs. What fits 128 bits, nearly always, takes the short way. */
 #include "job/decimal.h"
 
 #include "job/number.h"
@@ -154,9 +154,11 @@ static bool round_quotient(const struct wide *w, uint128 d, bool negative, uint3
 }
 
 /* w / 10^drop rounded half up; drop may pass 38. */
-static bool round_pow10(struct wide *w, uint32_t drop, bool negative, uint32_t precision, int128 *out)
+static bool round_pow10(struct wide *w, uint32_t drop, bool negative, uint32_t precision,
+                        int128 *out)
 {
-    /* Cutting the surplus digits first loses nothing: they could only decide a tie, and a tie goes up anyway. */
+    /* Cutting the surplus digits first loses nothing: they could only decide a tie, and a tie goes
+     * up anyway. */
     while (drop > DECIMAL_PRECISION_MAX) {
         uint64_t rest = 0;
 
@@ -198,8 +200,8 @@ bool decimal_rescale(int128 v, uint32_t from_scale, uint32_t precision, uint32_t
 }
 
 /* Sum of a * 10^up_a and b * 10^up_b by wide numbers, then to the result's scale. */
-static bool add_wide(int128 a, uint32_t sa, int128 b, uint32_t sb, uint32_t precision, uint32_t scale,
-                     int128 *out)
+static bool add_wide(int128 a, uint32_t sa, int128 b, uint32_t sb, uint32_t precision,
+                     uint32_t scale, int128 *out)
 {
     uint32_t s = sa > sb ? sa : sb;
     struct wide x = wide_of(magnitude(a)), y = wide_of(magnitude(b)), sum;
@@ -376,7 +378,7 @@ int128 decimal_ceil(int128 v, uint32_t scale)
 struct decimal_text {
     bool negative;
     struct bytes whole, fraction; /* digits before and after the point */
-    int64_t exponent;             /* cut to +-100000, which no text of fewer digits can make up for */
+    int64_t exponent; /* cut to +-100000, which no text of fewer digits can make up for */
 };
 
 #define EXPONENT_MAX 100000

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 #define QUOTE_BYTES 40u
-/* A number's text past this is refused: no double needs more than 1100 digits, and the rest is someone's mistake. */
+/* A number's text past this is refused: no double needs more than 1100 digits, and the rest is
+ * someone's mistake. */
 #define NUMBER_TEXT_MAX 4096u
 
 const char *text_quote(struct bytes text, char out[TEXT_QUOTE_MAX])
@@ -61,7 +62,7 @@ enum rc number_parse_int(struct bytes text, int64_t min, int64_t max, int64_t *o
     }
     if (i == t.len)
         return not_a_number(text, err);
-    limit = negative ? (uint64_t)-(min + 1) + 1 : (uint64_t)max;
+    limit = negative ? (uint64_t) - (min + 1) + 1 : (uint64_t)max;
     if (negative && min >= 0)
         limit = 0;
     for (; i < t.len; i++) {
@@ -169,8 +170,9 @@ static void print_java(bool negative, const char *digits, int count, int exponen
     }
 }
 
-/* The shortest of `low`..`high` significant digits that read back as v, and at least two where one would do (so prints Java:
- * 4.9E-324). Numbers with fewer than `low` digits show as trailing zeros, which print_java takes off. */
+/* The shortest of `low`..`high` significant digits that read back as v, and at least two where one
+ * would do (so prints Java: 4.9E-324). Numbers with fewer than `low` digits show as trailing zeros,
+ * which print_java takes off. */
 static void print_shortest(double v, bool is_float, int low, int high, struct buf *out)
 {
     char text[40], digits[24];

@@ -1,7 +1,8 @@
-/* zone.c - time zones of datetime.h: fixed offsets, and TZif files (RFC 8536) of the system's database.
+/* zone.c - time zones of datetime.h: fixed offsets, and TZif files (RFC 8536) of the system's
+ * database.
  *
- * A named zone is a sorted table of transitions and, for the years after the last one, the rule of the file's footer (a POSIX TZ
- * string). The files belong to the system, not to a job. */
+ * A named zone is a sorted table of transitions and, for the years after the last one, the rule of
+ * the file's footer (a POSIX TZ string). The files belong to the system, not to a job. */
 #include "job/datetime.h"
 
 #include "base/arena.h"
@@ -203,8 +204,8 @@ static enum rc read_header(struct reader *r, struct tzif_header *h, struct err *
     RETURN_IF_ERR(reader_be32(r, &h->chars, "charcnt", err));
     if (h->time > ZONE_TRANSITIONS_MAX || h->type == 0 || h->type > 256 || h->chars > 4096 ||
         h->leap > 4096 || h->isutc > 256 || h->isstd > 256)
-        return err_set(err, RC_CORRUPT, "%s: %u transitions, %u types, %u letters", r->what, h->time,
-                       h->type, h->chars);
+        return err_set(err, RC_CORRUPT, "%s: %u transitions, %u types, %u letters", r->what,
+                       h->time, h->type, h->chars);
     return RC_OK;
 }
 
@@ -374,16 +375,18 @@ enum rc zone_open(struct fs *fs, const char *name, struct zone **out, struct err
         return RC_OK;
     }
     if (!is_safe_name(name))
-        return err_set(err, RC_INVALID,
-                       "unknown time zone '%.80s', expected e.g. 'UTC', '+02:00' or 'Europe/Berlin'", name);
+        return err_set(
+            err, RC_INVALID,
+            "unknown time zone '%.80s', expected e.g. 'UTC', '+02:00' or 'Europe/Berlin'", name);
     snprintf(path, sizeof path, ZONE_DIR "%s", name);
     rc = fs_read_all(fs, path, ZONE_FILE_MAX, &file, &inner);
     if (rc == RC_OK)
         rc = zone_decode(buf_bytes(&file), path, out, &inner);
     if (rc != RC_OK)
-        rc = err_set(err, RC_INVALID,
-                     "unknown time zone '%s' (%s), expected e.g. 'UTC', '+02:00' or 'Europe/Berlin'", name,
-                     inner.msg);
+        rc =
+            err_set(err, RC_INVALID,
+                    "unknown time zone '%s' (%s), expected e.g. 'UTC', '+02:00' or 'Europe/Berlin'",
+                    name, inner.msg);
     buf_release(&file);
     return rc;
 }
@@ -427,7 +430,8 @@ int64_t zone_to_utc_s(const struct zone *z, int64_t local_s)
 static enum rc shift(int64_t value, int64_t by_s, uint8_t precision, int64_t *out, struct err *err)
 {
     if (__builtin_add_overflow(value, by_s * 1000 * timestamp_units_per_ms(precision), out))
-        return err_set(err, RC_INVALID, "the time is outside the range of TIMESTAMP(%u)", precision);
+        return err_set(err, RC_INVALID, "the time is outside the range of TIMESTAMP(%u)",
+                       precision);
     return RC_OK;
 }
 

@@ -1,9 +1,10 @@
 /* expr_arith.c - + - * / % and unary minus over vectors of one type.
  *
- * Integers never wrap: a result out of its type's range is RC_INVALID and names the expression and the operands (Flink
- * wraps in silence). The loops run over all rows, also over nulls, whose values mean nothing, and only note that something
- * went wrong; who is to blame is found afterwards among the rows that are present. Floating point follows Java: division
- * by zero gives Infinity or NaN. */
+ * Integers never wrap: a result out of its type's range is RC_INVALID and names the expression and
+ * the operands (Flink wraps in silence). The loops run over all rows, also over nulls, whose values
+ * mean nothing, and only note that something went wrong; who is to blame is found afterwards among
+ * the rows that are present. Floating point follows Java: division by zero gives Infinity or NaN.
+ */
 #include "job/sql/expr_priv.h"
 
 #include <math.h>
@@ -43,7 +44,8 @@
         }                                                                                          \
     } while (0)
 
-/* The sign bit of `bad` is set when some sum left the range: its sign differs from both operands'. */
+/* The sign bit of `bad` is set when some sum left the range: its sign differs from both operands'.
+ */
 #define ADD(T, U)                                                                                  \
     do {                                                                                           \
         T bad = 0;                                                                                 \
@@ -66,19 +68,21 @@
 #define DIV(T, MIN)                                                                                \
     do {                                                                                           \
         bool bad = false;                                                                          \
-        SHAPES(T, if (y == 0 || (y == -1 && x == (MIN))) {                                         \
-            bad = true;                                                                            \
-            r = 0;                                                                                 \
-        } else r = (T)(x / y));                                                                    \
+        SHAPES(                                                                                    \
+            T, if (y == 0 || (y == -1 && x == (MIN))) {                                            \
+                bad = true;                                                                        \
+                r = 0;                                                                             \
+            } else r = (T)(x / y));                                                                \
         failed = bad;                                                                              \
     } while (0)
 #define MOD(T)                                                                                     \
     do {                                                                                           \
         bool bad = false;                                                                          \
-        SHAPES(T, if (y == 0 || y == -1) {                                                         \
-            bad |= y == 0;                                                                         \
-            r = 0;                                                                                 \
-        } else r = (T)(x % y));                                                                    \
+        SHAPES(                                                                                    \
+            T, if (y == 0 || y == -1) {                                                            \
+                bad |= y == 0;                                                                     \
+                r = 0;                                                                             \
+            } else r = (T)(x % y));                                                                \
         failed = bad;                                                                              \
     } while (0)
 
@@ -163,8 +167,9 @@ static enum rc int_blame(struct call *c, enum arith op)
     return RC_OK;
 }
 
-/* x / d and x % d for one d > 1 by a multiplication (Granlund and Montgomery, "Division by invariant integers"): with
- * 2^shift >= d, m = floor(2^(63 + shift) / d) + 1 gives the quotient of every x < 2^63. */
+/* x / d and x % d for one d > 1 by a multiplication (Granlund and Montgomery, "Division by
+ * invariant integers"): with 2^shift >= d, m = floor(2^(63 + shift) / d) + 1 gives the quotient of
+ * every x < 2^63. */
 struct divisor {
     int64_t d;
     uint64_t m;
@@ -207,8 +212,9 @@ static enum rc int_op(struct call *c, enum arith op)
 {
     bool failed = false;
 
-    if ((op == ARITH_DIV || op == ARITH_MOD) && c->e->type.kind == TYPE_BIGINT && c->args[1].single &&
-        !vec_null(&c->args[1], 0) && ((const int64_t *)c->args[1].c.values)[0] > 1) {
+    if ((op == ARITH_DIV || op == ARITH_MOD) && c->e->type.kind == TYPE_BIGINT &&
+        c->args[1].single && !vec_null(&c->args[1], 0) &&
+        ((const int64_t *)c->args[1].c.values)[0] > 1) {
         div_mod_constant(c, op == ARITH_MOD);
         return RC_OK;
     }
@@ -279,7 +285,8 @@ static void float_op(struct call *c, enum arith op)
     }
 }
 
-/* Operands of the result's scale: plain 128-bit sums; nobody has to be blamed unless one is too large. */
+/* Operands of the result's scale: plain 128-bit sums; nobody has to be blamed unless one is too
+ * large. */
 static bool decimal_sum(struct call *c, bool subtract)
 {
     int128 bound = decimal_pow10(c->e->type.precision), *rs = c->out.c.values;
@@ -288,7 +295,8 @@ static bool decimal_sum(struct call *c, bool subtract)
     for (uint32_t i = 0; i < c->n; i++) {
         int128 x = vec_decimal(&c->args[0], i), y = vec_decimal(&c->args[1], i);
 
-        rs[i] = (int128)(subtract ? (unsigned __int128)x - (unsigned __int128)y : (unsigned __int128)x + (unsigned __int128)y);
+        rs[i] = (int128)(subtract ? (unsigned __int128)x - (unsigned __int128)y
+                                  : (unsigned __int128)x + (unsigned __int128)y);
         fits &= rs[i] < bound && rs[i] > -bound;
     }
     return fits;
@@ -314,8 +322,8 @@ static enum rc decimal_op(struct call *c, enum arith op)
                      t.scale, &r)) {
             if (op >= ARITH_DIV && vec_decimal(&c->args[1], i) == 0)
                 return call_fail(c, i, RC_INVALID, "division by zero");
-            return call_fail(c, i, RC_INVALID, "the result does not fit DECIMAL(%u, %u)", t.precision,
-                             t.scale);
+            return call_fail(c, i, RC_INVALID, "the result does not fit DECIMAL(%u, %u)",
+                             t.precision, t.scale);
         }
         out_decimal(c, i, r);
     }
@@ -340,11 +348,26 @@ static enum rc arith(struct call *c, enum arith op)
     }
 }
 
-static enum rc kernel_add(struct call *c) { return arith(c, ARITH_ADD); }
-static enum rc kernel_sub(struct call *c) { return arith(c, ARITH_SUB); }
-static enum rc kernel_mul(struct call *c) { return arith(c, ARITH_MUL); }
-static enum rc kernel_div(struct call *c) { return arith(c, ARITH_DIV); }
-static enum rc kernel_mod(struct call *c) { return arith(c, ARITH_MOD); }
+static enum rc kernel_add(struct call *c)
+{
+    return arith(c, ARITH_ADD);
+}
+static enum rc kernel_sub(struct call *c)
+{
+    return arith(c, ARITH_SUB);
+}
+static enum rc kernel_mul(struct call *c)
+{
+    return arith(c, ARITH_MUL);
+}
+static enum rc kernel_div(struct call *c)
+{
+    return arith(c, ARITH_DIV);
+}
+static enum rc kernel_mod(struct call *c)
+{
+    return arith(c, ARITH_MOD);
+}
 
 static enum rc row_neg(struct call *c, uint32_t i)
 {
@@ -368,9 +391,14 @@ static enum rc row_neg(struct call *c, uint32_t i)
     }
 }
 
-const struct func func_add = {.name = "+", .args = "nn", .flags = FUNC_FALLIBLE, .kernel = kernel_add};
-const struct func func_sub = {.name = "-", .args = "nn", .flags = FUNC_FALLIBLE, .kernel = kernel_sub};
-const struct func func_mul = {.name = "*", .args = "nn", .flags = FUNC_FALLIBLE, .kernel = kernel_mul};
-const struct func func_div = {.name = "/", .args = "nn", .flags = FUNC_FALLIBLE, .kernel = kernel_div};
-const struct func func_mod = {.name = "%", .args = "nn", .flags = FUNC_FALLIBLE, .kernel = kernel_mod};
+const struct func func_add = {
+    .name = "+", .args = "nn", .flags = FUNC_FALLIBLE, .kernel = kernel_add};
+const struct func func_sub = {
+    .name = "-", .args = "nn", .flags = FUNC_FALLIBLE, .kernel = kernel_sub};
+const struct func func_mul = {
+    .name = "*", .args = "nn", .flags = FUNC_FALLIBLE, .kernel = kernel_mul};
+const struct func func_div = {
+    .name = "/", .args = "nn", .flags = FUNC_FALLIBLE, .kernel = kernel_div};
+const struct func func_mod = {
+    .name = "%", .args = "nn", .flags = FUNC_FALLIBLE, .kernel = kernel_mod};
 const struct func func_neg = {.name = "-", .args = "n", .flags = FUNC_FALLIBLE, .row = row_neg};

@@ -1,7 +1,9 @@
-/* expr_bind.c - names and operators of a SQL expression to typed nodes; functions are in expr_call.c. See expr.h.
+/* expr_bind.c - names and operators of a SQL expression to typed nodes; functions are in
+ * expr_call.c. See expr.h.
  *
- * Different spellings of one meaning become one tree: BETWEEN is two comparisons, a > b is b < a, constants stand to the right of
- * commutative operators, NOT moves into = and IS NULL. So expr_print gives one text for them. */
+ * Different spellings of one meaning become one tree: BETWEEN is two comparisons, a > b is b < a,
+ * constants stand to the right of commutative operators, NOT moves into = and IS NULL. So
+ * expr_print gives one text for them. */
 #include "job/sql/expr_bind_priv.h"
 
 #include "job/sql/sql_error.h"
@@ -35,10 +37,11 @@ static enum rc unknown_column(struct bind *b, const struct ast_expr *ast)
         else if (i == 12)
             buf_append_str(&list, ", ...");
     }
-    rc = bind_error(b, ast->pos, RC_INVALID, "no column '%s%s%s', expected one of: %s%s",
-                    ast->qualifier == NULL ? "" : ast->qualifier, ast->qualifier == NULL ? "" : ".", ast->name,
-                    s->field_count == 0 ? "(there are no columns here)" : buf_cstr(&list),
-                    sql_nearest_hint(hint, ast->name, names, s->field_count));
+    rc =
+        bind_error(b, ast->pos, RC_INVALID, "no column '%s%s%s', expected one of: %s%s",
+                   ast->qualifier == NULL ? "" : ast->qualifier, ast->qualifier == NULL ? "" : ".",
+                   ast->name, s->field_count == 0 ? "(there are no columns here)" : buf_cstr(&list),
+                   sql_nearest_hint(hint, ast->name, names, s->field_count));
     buf_release(&list);
     return rc;
 }
@@ -67,7 +70,8 @@ static enum rc bind_column(struct bind *b, const struct ast_expr *ast, struct ex
         if (ast->qualifier != NULL && (q == NULL || strcmp(q, ast->qualifier) != 0))
             continue;
         if (found >= 0)
-            return bind_error(b, ast->pos, RC_INVALID, "column '%s' is ambiguous: write which table's it is", ast->name);
+            return bind_error(b, ast->pos, RC_INVALID,
+                              "column '%s' is ambiguous: write which table's it is", ast->name);
         found = i;
     }
     if (found < 0 && !ast->quoted && ast->qualifier == NULL) {
@@ -110,7 +114,8 @@ static enum rc text_as_time(struct bind *b, struct expr **x, struct type other)
     return node_cast(b, *x, other, false, (*x)->pos, x);
 }
 
-enum rc bind_unify(struct bind *b, struct expr **items, uint32_t count, const char *what, struct type *out)
+enum rc bind_unify(struct bind *b, struct expr **items, uint32_t count, const char *what,
+                   struct type *out)
 {
     struct type t = items[0]->type;
 
@@ -124,8 +129,9 @@ enum rc bind_unify(struct bind *b, struct expr **items, uint32_t count, const ch
     }
     for (uint32_t i = 1; i < count; i++) {
         if (!type_common(t, items[i]->type, &t))
-            return bind_error(b, items[i]->pos, RC_INVALID, "%s: %s and %s have no common type, expected a CAST", what,
-                              type_str(b->arena, t, false), type_str(b->arena, items[i]->type, false));
+            return bind_error(
+                b, items[i]->pos, RC_INVALID, "%s: %s and %s have no common type, expected a CAST",
+                what, type_str(b->arena, t, false), type_str(b->arena, items[i]->type, false));
     }
     for (uint32_t i = 0; i < count; i++)
         RETURN_IF_ERR(node_cast(b, items[i], t, false, items[i]->pos, &items[i]));
@@ -143,7 +149,8 @@ static void swap_exprs(struct expr **x, struct expr **y)
     *y = t;
 }
 
-/* Is y to be written before x where the order does not matter? Columns and the like first, constants last. */
+/* Is y to be written before x where the order does not matter? Columns and the like first,
+ * constants last. */
 static bool out_of_order(const struct expr *x, const struct expr *y)
 {
     struct buf tx = {0}, ty = {0};
@@ -181,15 +188,17 @@ static enum rc comparable(struct bind *b, struct sql_pos pos, struct expr **x, s
     struct expr *both[2] = {*x, *y};
     struct type tx = (*x)->type, ty = (*y)->type, t;
 
-    if (type_is_numeric(tx.kind) && type_is_numeric(ty.kind) && (tx.kind == TYPE_DECIMAL || ty.kind == TYPE_DECIMAL) &&
-        tx.kind != TYPE_FLOAT && tx.kind != TYPE_DOUBLE && ty.kind != TYPE_FLOAT && ty.kind != TYPE_DOUBLE) {
+    if (type_is_numeric(tx.kind) && type_is_numeric(ty.kind) &&
+        (tx.kind == TYPE_DECIMAL || ty.kind == TYPE_DECIMAL) && tx.kind != TYPE_FLOAT &&
+        tx.kind != TYPE_DOUBLE && ty.kind != TYPE_FLOAT && ty.kind != TYPE_DOUBLE) {
         RETURN_IF_ERR(node_cast(b, *x, type_decimal_of(tx), false, pos, x));
         return node_cast(b, *y, type_decimal_of(ty), false, pos, y);
     }
     RETURN_IF_ERR(text_as_time(b, &both[0], ty));
     RETURN_IF_ERR(text_as_time(b, &both[1], tx));
     if (!type_common(both[0]->type, both[1]->type, &t))
-        return bind_error(b, pos, RC_INVALID, "cannot compare %s with %s, expected a CAST of one of them",
+        return bind_error(b, pos, RC_INVALID,
+                          "cannot compare %s with %s, expected a CAST of one of them",
                           type_str(b->arena, tx, false), type_str(b->arena, ty, false));
     if (type_is_varlen(t.kind)) /* bytes compare as they are, whatever their greatest length */
         return RC_OK;
@@ -202,7 +211,8 @@ static enum rc comparable(struct bind *b, struct sql_pos pos, struct expr **x, s
     return RC_OK;
 }
 
-enum rc bind_compare(struct bind *b, enum ast_op op, struct sql_pos pos, struct expr *x, struct expr *y, struct expr **out)
+enum rc bind_compare(struct bind *b, enum ast_op op, struct sql_pos pos, struct expr *x,
+                     struct expr *y, struct expr **out)
 {
     struct type t = {.kind = TYPE_BOOLEAN};
     struct expr *e;
@@ -216,7 +226,8 @@ enum rc bind_compare(struct bind *b, enum ast_op op, struct sql_pos pos, struct 
     if (op == OP_EQ || op == OP_NE) {
         if (out_of_order(x, y))
             swap_exprs(&x, &y);
-    } else if (x->kind == NODE_CONST ? y->kind != NODE_CONST : (y->kind != NODE_CONST && op >= OP_GT)) {
+    } else if (x->kind == NODE_CONST ? y->kind != NODE_CONST
+                                     : (y->kind != NODE_CONST && op >= OP_GT)) {
         swap_exprs(&x, &y);
         op = mirrored(op);
     }
@@ -228,7 +239,8 @@ enum rc bind_compare(struct bind *b, enum ast_op op, struct sql_pos pos, struct 
 
 /* ---- arithmetic ------------------------------------------------------------------------------ */
 
-static enum rc bind_shift(struct bind *b, enum ast_op op, struct sql_pos pos, struct expr *time, struct expr *by, struct expr **out)
+static enum rc bind_shift(struct bind *b, enum ast_op op, struct sql_pos pos, struct expr *time,
+                          struct expr *by, struct expr **out)
 {
     struct type t = time->type;
 
@@ -241,7 +253,9 @@ static enum rc bind_shift(struct bind *b, enum ast_op op, struct sql_pos pos, st
         int64_t ms = known ? vec_int(&by->value, 0) : 1;
 
         if (t.kind == TYPE_DATE && ms % MS_PER_DAY != 0) /* hours of a date make it a timestamp */
-            t = (struct type){.kind = TYPE_TIMESTAMP, .nullable = t.nullable, .precision = known && ms % 1000 == 0 ? 0 : 3};
+            t = (struct type){.kind = TYPE_TIMESTAMP,
+                              .nullable = t.nullable,
+                              .precision = known && ms % 1000 == 0 ? 0 : 3};
         else if (t.kind != TYPE_DATE && ms % 1000 != 0 && t.precision < 3)
             t.precision = 3;
         RETURN_IF_ERR(node_cast(b, time, t, false, pos, &time));
@@ -252,12 +266,17 @@ static enum rc bind_shift(struct bind *b, enum ast_op op, struct sql_pos pos, st
 }
 
 /* An interval as a factor or divisor's partner; or interval +- interval. */
-static enum rc bind_interval_arithmetic(struct bind *b, enum ast_op op, struct sql_pos pos, struct expr *x, struct expr *y,
-                                        struct expr **out, bool *done)
+static enum rc bind_interval_arithmetic(struct bind *b, enum ast_op op, struct sql_pos pos,
+                                        struct expr *x, struct expr *y, struct expr **out,
+                                        bool *done)
 {
     struct type t = is_interval(x->type.kind) ? x->type : y->type;
-    const struct func *f = op == OP_ADD ? &func_add : op == OP_SUB ? &func_sub : op == OP_MUL ? &func_mul : &func_div;
-    struct type number = {.kind = t.kind == TYPE_INTERVAL_DAY ? TYPE_BIGINT : TYPE_INT, .nullable = true};
+    const struct func *f = op == OP_ADD   ? &func_add
+                           : op == OP_SUB ? &func_sub
+                           : op == OP_MUL ? &func_mul
+                                          : &func_div;
+    struct type number = {.kind = t.kind == TYPE_INTERVAL_DAY ? TYPE_BIGINT : TYPE_INT,
+                          .nullable = true};
     bool sum = op == OP_ADD || op == OP_SUB;
 
     *done = false;
@@ -275,10 +294,11 @@ static enum rc bind_interval_arithmetic(struct bind *b, enum ast_op op, struct s
     return RC_OK;
 }
 
-static enum rc bind_time_arithmetic(struct bind *b, enum ast_op op, struct sql_pos pos, struct expr *x, struct expr *y,
-                                    struct expr **out)
+static enum rc bind_time_arithmetic(struct bind *b, enum ast_op op, struct sql_pos pos,
+                                    struct expr *x, struct expr *y, struct expr **out)
 {
-    static const char *const signs[] = {[OP_ADD] = "+", [OP_SUB] = "-", [OP_MUL] = "*", [OP_DIV] = "/", [OP_MOD] = "%"};
+    static const char *const signs[] = {
+        [OP_ADD] = "+", [OP_SUB] = "-", [OP_MUL] = "*", [OP_DIV] = "/", [OP_MOD] = "%"};
     bool done;
 
     if (op == OP_ADD && is_interval(x->type.kind) && is_temporal(y->type.kind))
@@ -289,16 +309,22 @@ static enum rc bind_time_arithmetic(struct bind *b, enum ast_op op, struct sql_p
     if (done)
         return RC_OK;
     if (is_temporal(x->type.kind) && is_temporal(y->type.kind))
-        return bind_error(b, pos, RC_INVALID, "%s %s %s: use TIMESTAMPDIFF(unit, from, to)", type_str(b->arena, x->type, false),
-                          signs[op], type_str(b->arena, y->type, false));
-    return bind_error(b, pos, RC_INVALID, "%s %s %s is not possible", type_str(b->arena, x->type, false), signs[op],
+        return bind_error(b, pos, RC_INVALID, "%s %s %s: use TIMESTAMPDIFF(unit, from, to)",
+                          type_str(b->arena, x->type, false), signs[op],
+                          type_str(b->arena, y->type, false));
+    return bind_error(b, pos, RC_INVALID, "%s %s %s is not possible",
+                      type_str(b->arena, x->type, false), signs[op],
                       type_str(b->arena, y->type, false));
 }
 
-enum rc bind_arithmetic(struct bind *b, enum ast_op op, struct sql_pos pos, struct expr *x, struct expr *y, struct expr **out)
+enum rc bind_arithmetic(struct bind *b, enum ast_op op, struct sql_pos pos, struct expr *x,
+                        struct expr *y, struct expr **out)
 {
-    static const struct func *const funcs[] = {
-        [OP_ADD] = &func_add, [OP_SUB] = &func_sub, [OP_MUL] = &func_mul, [OP_DIV] = &func_div, [OP_MOD] = &func_mod};
+    static const struct func *const funcs[] = {[OP_ADD] = &func_add,
+                                               [OP_SUB] = &func_sub,
+                                               [OP_MUL] = &func_mul,
+                                               [OP_DIV] = &func_div,
+                                               [OP_MOD] = &func_mod};
     struct type t, work;
 
     if (x->type.kind == TYPE_NULL && y->type.kind == TYPE_NULL) {
@@ -309,24 +335,29 @@ enum rc bind_arithmetic(struct bind *b, enum ast_op op, struct sql_pos pos, stru
         struct type other = x->type.kind == TYPE_NULL ? y->type : x->type;
 
         if (!type_is_numeric(other.kind)) {
-            *out = node_null(b, is_temporal(other.kind) || is_interval(other.kind) ? other : type_of(TYPE_INT), pos);
+            *out = node_null(
+                b, is_temporal(other.kind) || is_interval(other.kind) ? other : type_of(TYPE_INT),
+                pos);
             return RC_OK;
         }
         x = x->type.kind == TYPE_NULL ? node_null(b, other, pos) : x;
         y = y->type.kind == TYPE_NULL ? node_null(b, other, pos) : y;
     }
-    if (is_temporal(x->type.kind) || is_temporal(y->type.kind) || is_interval(x->type.kind) || is_interval(y->type.kind))
+    if (is_temporal(x->type.kind) || is_temporal(y->type.kind) || is_interval(x->type.kind) ||
+        is_interval(y->type.kind))
         return bind_time_arithmetic(b, op, pos, x, y, out);
     if (!type_is_numeric(x->type.kind) || !type_is_numeric(y->type.kind)) {
         struct expr *bad = type_is_numeric(x->type.kind) ? y : x;
 
-        return bind_error(b, bad->pos.line == 0 ? pos : bad->pos, RC_INVALID, "%s in arithmetic, expected a number%s",
+        return bind_error(b, bad->pos.line == 0 ? pos : bad->pos, RC_INVALID,
+                          "%s in arithmetic, expected a number%s",
                           type_str(b->arena, bad->type, false),
                           type_is_text(bad->type.kind) ? ": write CAST(... AS ...)" : "");
     }
-    t = op == OP_MUL ? type_mul(x->type, y->type) : op == OP_DIV ? type_div(x->type, y->type)
-        : op == OP_MOD                                           ? type_mod(x->type, y->type)
-                                                                 : type_add(x->type, y->type);
+    t = op == OP_MUL   ? type_mul(x->type, y->type)
+        : op == OP_DIV ? type_div(x->type, y->type)
+        : op == OP_MOD ? type_mod(x->type, y->type)
+                       : type_add(x->type, y->type);
     work = t;
     if (t.kind == TYPE_DECIMAL) {
         RETURN_IF_ERR(node_cast(b, x, type_decimal_of(x->type), false, pos, &x));
@@ -356,7 +387,8 @@ enum rc bind_condition(struct bind *b, const struct ast_expr *ast, struct expr *
     return RC_OK;
 }
 
-static struct expr *logic(struct bind *b, enum node_kind kind, struct sql_pos pos, struct expr *x, struct expr *y)
+static struct expr *logic(struct bind *b, enum node_kind kind, struct sql_pos pos, struct expr *x,
+                          struct expr *y)
 {
     struct type t = {.kind = TYPE_BOOLEAN, .nullable = x->type.nullable || y->type.nullable};
     struct expr *e = node_new(b, kind, t, pos, 2);
@@ -373,7 +405,8 @@ struct expr *bind_not(struct bind *b, struct expr *x, struct sql_pos pos)
     if (x->kind == NODE_CALL && x->func == &func_not)
         return x->args[0];
     e = arena_copy(b->arena, x, sizeof *x);
-    if (x->kind == NODE_CALL && x->func == &func_compare && (x->param == OP_EQ || x->param == OP_NE)) {
+    if (x->kind == NODE_CALL && x->func == &func_compare &&
+        (x->param == OP_EQ || x->param == OP_NE)) {
         e->param = x->param == OP_EQ ? OP_NE : OP_EQ;
         return e;
     }
@@ -402,13 +435,15 @@ static enum rc bind_unary(struct bind *b, const struct ast_expr *ast, struct exp
         return RC_OK;
     }
     /* -9223372036854775808 is a BIGINT although its digits alone are none. */
-    if (ast->op == OP_NEG && ast->args[0]->kind == EXPR_LITERAL && ast->args[0]->literal == LIT_INT) {
+    if (ast->op == OP_NEG && ast->args[0]->kind == EXPR_LITERAL &&
+        ast->args[0]->literal == LIT_INT) {
         struct ast_expr literal = *ast->args[0];
 
         literal.text = arena_printf(b->arena, "-%.*s", (int)literal.text_len, literal.text);
         literal.text_len++;
         literal.pos = ast->pos;
-        if (number_parse_int(bytes_of(literal.text, literal.text_len), INT64_MIN, INT64_MAX, &(int64_t){0}, NULL) == RC_OK)
+        if (number_parse_int(bytes_of(literal.text, literal.text_len), INT64_MIN, INT64_MAX,
+                             &(int64_t){0}, NULL) == RC_OK)
             return bind_literal(b, &literal, out);
     }
     RETURN_IF_ERR(bind_expr(b, ast->args[0], &x));
@@ -417,7 +452,8 @@ static enum rc bind_unary(struct bind *b, const struct ast_expr *ast, struct exp
     if (!type_is_numeric(x->type.kind) && !is_interval(x->type.kind))
         return bind_error(b, ast->args[0]->pos, RC_INVALID, "%s behind a sign, expected a number",
                           type_str(b->arena, x->type, false));
-    *out = ast->op == OP_POS ? x : node_done(b, node_call(b, &func_neg, x->type, ast->pos, x, NULL));
+    *out =
+        ast->op == OP_POS ? x : node_done(b, node_call(b, &func_neg, x->type, ast->pos, x, NULL));
     return RC_OK;
 }
 
@@ -443,7 +479,8 @@ static enum rc bind_binary(struct bind *b, const struct ast_expr *ast, struct ex
             if ((*side)->type.kind == TYPE_NULL)
                 *side = node_null(b, t, ast->pos);
             if (!type_is_text((*side)->type.kind))
-                return bind_error(b, (*side)->pos, RC_INVALID, "%s beside ||, expected text: write CAST(... AS STRING)",
+                return bind_error(b, (*side)->pos, RC_INVALID,
+                                  "%s beside ||, expected text: write CAST(... AS STRING)",
                                   type_str(b->arena, (*side)->type, false));
         }
         t.nullable = x->type.nullable || y->type.nullable;
@@ -495,7 +532,8 @@ static enum rc bind_is(struct bind *b, const struct ast_expr *ast, struct expr *
     return RC_OK;
 }
 
-static enum rc bind_range(struct bind *b, struct sql_pos pos, struct expr *x, struct expr *low, struct expr *high, struct expr **out)
+static enum rc bind_range(struct bind *b, struct sql_pos pos, struct expr *x, struct expr *low,
+                          struct expr *high, struct expr **out)
 {
     struct expr *from, *to;
 
@@ -529,7 +567,8 @@ static enum rc bind_in(struct bind *b, const struct ast_expr *ast, struct expr *
     struct type t;
 
     if (ast->arg_count > LIST_MAX)
-        return bind_error(b, ast->pos, RC_LIMIT, "IN with %u values, at most %u", ast->arg_count, LIST_MAX);
+        return bind_error(b, ast->pos, RC_LIMIT, "IN with %u values, at most %u", ast->arg_count,
+                          LIST_MAX);
     for (uint32_t i = 0; i < ast->arg_count; i++)
         RETURN_IF_ERR(bind_expr(b, ast->args[i], &items[i]));
     RETURN_IF_ERR(bind_unify(b, items, ast->arg_count, "IN", &t));
@@ -551,7 +590,9 @@ static enum rc bind_in(struct bind *b, const struct ast_expr *ast, struct expr *
             *out = bind_not(b, *out, ast->pos);
         return RC_OK;
     }
-    e = node_new(b, NODE_IN, (struct type){.kind = TYPE_BOOLEAN, .nullable = items[0]->type.nullable || null}, ast->pos, 1);
+    e = node_new(b, NODE_IN,
+                 (struct type){.kind = TYPE_BOOLEAN, .nullable = items[0]->type.nullable || null},
+                 ast->pos, 1);
     e->args[0] = items[0];
     e->negated = ast->negated;
     e->set = set_new(b, t, items + 1, ast->arg_count - 1);
@@ -581,7 +622,8 @@ enum rc bind_case(struct bind *b, const struct ast_expr *ast, struct expr **out)
     struct type t;
 
     if (ast->arg_count > LIST_MAX)
-        return bind_error(b, ast->pos, RC_LIMIT, "CASE with %u operands, at most %u", ast->arg_count, LIST_MAX);
+        return bind_error(b, ast->pos, RC_LIMIT, "CASE with %u operands, at most %u",
+                          ast->arg_count, LIST_MAX);
     e = node_new(b, NODE_CASE, type_of(TYPE_NULL), ast->pos, whens * 2 + 1);
     if (ast->case_operand)
         RETURN_IF_ERR(bind_expr(b, ast->args[0], &operand));
@@ -627,7 +669,8 @@ enum rc bind_expr(struct bind *b, const struct ast_expr *ast, struct expr **out)
     case EXPR_COLUMN:
         return bind_column(b, ast, out);
     case EXPR_STAR:
-        return bind_error(b, ast->pos, RC_INVALID, "* stands only in a select list and in COUNT(*)");
+        return bind_error(b, ast->pos, RC_INVALID,
+                          "* stands only in a select list and in COUNT(*)");
     case EXPR_UNARY:
         return bind_unary(b, ast, out);
     case EXPR_BINARY:

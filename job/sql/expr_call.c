@@ -1,5 +1,6 @@
-/* expr_call.c - function calls: finds the function, checks and casts its arguments by their letters, and the functions that are
- * made of other nodes (COALESCE, IF, NULLIF ...). Letters: struct func in expr_priv.h. */
+/* expr_call.c - function calls: finds the function, checks and casts its arguments by their
+ * letters, and the functions that are made of other nodes (COALESCE, IF, NULLIF ...). Letters:
+ * struct func in expr_priv.h. */
 #include "job/sql/expr_bind_priv.h"
 
 #include "job/sql/sql_error.h"
@@ -17,10 +18,12 @@ static const struct func *find_func(const char *name)
     return NULL;
 }
 
-static const char *const aggregates[] = {"COUNT", "SUM", "MIN", "MAX", "AVG", "FIRST_VALUE", "LAST_VALUE",
-                                         "LISTAGG", "STDDEV_POP", "STDDEV_SAMP", "STDDEV", "VAR_POP", "VAR_SAMP", "VARIANCE",
-                                         "COLLECT", "RANK", "DENSE_RANK", "ROW_NUMBER", "LEAD", "LAG", "NTILE", "CUME_DIST",
-                                         "PERCENT_RANK", "ARRAY_AGG", "JSON_OBJECTAGG", "JSON_ARRAYAGG"};
+static const char *const aggregates[] = {
+    "COUNT",          "SUM",          "MIN",        "MAX",         "AVG",          "FIRST_VALUE",
+    "LAST_VALUE",     "LISTAGG",      "STDDEV_POP", "STDDEV_SAMP", "STDDEV",       "VAR_POP",
+    "VAR_SAMP",       "VARIANCE",     "COLLECT",    "RANK",        "DENSE_RANK",   "ROW_NUMBER",
+    "LEAD",           "LAG",          "NTILE",      "CUME_DIST",   "PERCENT_RANK", "ARRAY_AGG",
+    "JSON_OBJECTAGG", "JSON_ARRAYAGG"};
 
 bool expr_is_aggregate_name(const char *upper_name)
 {
@@ -33,7 +36,8 @@ bool expr_is_aggregate_name(const char *upper_name)
 
 bool func_is_niladic(const char *upper_name)
 {
-    static const char *const names[] = {"CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"};
+    static const char *const names[] = {"CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP",
+                                        "LOCALTIME", "LOCALTIMESTAMP"};
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         if (strcmp(names[i], upper_name) == 0)
@@ -48,12 +52,16 @@ bool func_is_niladic(const char *upper_name)
 static const struct {
     const char *name, *why;
 } refused[] = {
-    {"RAND", "RAND without a seed is not repeatable after a restore: rows that are read again would get other values; use a "
+    {"RAND", "RAND without a seed is not repeatable after a restore: rows that are read again "
+             "would get other values; use a "
              "datagen column, or a hash of a key"},
-    {"RAND_INTEGER", "random numbers are not repeatable after a restore; use a datagen column, or a hash of a key"},
+    {"RAND_INTEGER",
+     "random numbers are not repeatable after a restore; use a datagen column, or a hash of a key"},
     {"UUID", "UUID() is not repeatable after a restore; use a hash of a key, e.g. MD5(k)"},
-    {"REGEXP", "regular expressions are not supported; LIKE, POSITION, SPLIT_INDEX and REPLACE are"},
-    {"REGEXP_EXTRACT", "regular expressions are not supported; SUBSTRING, POSITION and SPLIT_INDEX are"},
+    {"REGEXP",
+     "regular expressions are not supported; LIKE, POSITION, SPLIT_INDEX and REPLACE are"},
+    {"REGEXP_EXTRACT",
+     "regular expressions are not supported; SUBSTRING, POSITION and SPLIT_INDEX are"},
     {"REGEXP_REPLACE", "regular expressions are not supported; REPLACE is"},
     {"JSON_VALUE", "JSON functions are not supported: declare the field as a column of the table"},
     {"JSON_QUERY", "JSON functions are not supported: declare the field as a column of the table"},
@@ -73,8 +81,10 @@ static enum rc no_such_function(struct bind *b, const struct ast_expr *ast)
     size_t count = 0;
 
     if (expr_is_aggregate_name(ast->name))
-        return bind_error(b, ast->pos, RC_INVALID, "the aggregate %s is not possible here, only in the select list and in "
-                          "HAVING of a query with GROUP BY", ast->name);
+        return bind_error(b, ast->pos, RC_INVALID,
+                          "the aggregate %s is not possible here, only in the select list and in "
+                          "HAVING of a query with GROUP BY",
+                          ast->name);
     for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
         if (strcmp(refused[i].name, ast->name) == 0)
             return bind_error(b, ast->pos, RC_UNSUPPORTED, "%s: %s", ast->name, refused[i].why);
@@ -147,13 +157,15 @@ static bool fits_letter(char letter, struct type t)
     case 'b':
         return t.kind == TYPE_BOOLEAN;
     case 't':
-        return t.kind == TYPE_DATE || t.kind == TYPE_TIME || type_is_timestamp(t.kind) || type_is_text(t.kind);
+        return t.kind == TYPE_DATE || t.kind == TYPE_TIME || type_is_timestamp(t.kind) ||
+               type_is_text(t.kind);
     default:
         return true;
     }
 }
 
-static enum rc check_argument(struct bind *b, const struct func *f, char letter, uint32_t index, struct expr **arg)
+static enum rc check_argument(struct bind *b, const struct func *f, char letter, uint32_t index,
+                              struct expr **arg)
 {
     struct expr *x = *arg;
     struct sql_pos pos = x->pos;
@@ -163,8 +175,8 @@ static enum rc check_argument(struct bind *b, const struct func *f, char letter,
         return RC_OK;
     }
     if (!fits_letter(letter, x->type))
-        return bind_error(b, pos, RC_INVALID, "%s: argument %u is %s, expected %s", f->name, index + 1,
-                          type_str(b->arena, x->type, false), wanted(letter));
+        return bind_error(b, pos, RC_INVALID, "%s: argument %u is %s, expected %s", f->name,
+                          index + 1, type_str(b->arena, x->type, false), wanted(letter));
     if (letter == 'd' || (letter == 't' && type_is_text(x->type.kind)))
         return node_cast(b, x, default_type(letter), false, pos, arg);
     return RC_OK;
@@ -188,7 +200,8 @@ static void arity(const struct func *f, uint32_t *min, uint32_t *max)
     }
 }
 
-static enum rc check_arguments(struct bind *b, const struct func *f, const struct ast_expr *ast, struct expr *e)
+static enum rc check_arguments(struct bind *b, const struct func *f, const struct ast_expr *ast,
+                               struct expr *e)
 {
     const char *letter = f->args;
     uint32_t min, max, common = UINT32_MAX;
@@ -197,9 +210,11 @@ static enum rc check_arguments(struct bind *b, const struct func *f, const struc
     arity(f, &min, &max);
     if (e->arg_count < min || e->arg_count > max) {
         if (min == max)
-            return bind_error(b, ast->pos, RC_INVALID, "%s with %u arguments, expected %u", f->name, e->arg_count, min);
-        return bind_error(b, ast->pos, RC_INVALID, "%s with %u arguments, expected %u%s%s", f->name, e->arg_count, min,
-                          max >= 10000 ? " or more" : " to ", max >= 10000 ? "" : arena_printf(b->arena, "%u", max));
+            return bind_error(b, ast->pos, RC_INVALID, "%s with %u arguments, expected %u", f->name,
+                              e->arg_count, min);
+        return bind_error(b, ast->pos, RC_INVALID, "%s with %u arguments, expected %u%s%s", f->name,
+                          e->arg_count, min, max >= 10000 ? " or more" : " to ",
+                          max >= 10000 ? "" : arena_printf(b->arena, "%u", max));
     }
     for (uint32_t i = 0; i < e->arg_count; i++) {
         while (*letter == '?')
@@ -268,14 +283,16 @@ static struct type result_type(const struct func *f, const struct expr *e)
 
 /* ---- functions made of other nodes ----------------------------------------------------------- */
 
-static enum rc bind_coalesce(struct bind *b, const struct ast_expr *ast, struct expr **args, struct expr **out)
+static enum rc bind_coalesce(struct bind *b, const struct ast_expr *ast, struct expr **args,
+                             struct expr **out)
 {
     struct expr *e;
     struct type t;
     bool null = true;
 
     if (ast->arg_count == 0)
-        return bind_error(b, ast->pos, RC_INVALID, "%s without arguments, expected at least one", ast->name);
+        return bind_error(b, ast->pos, RC_INVALID, "%s without arguments, expected at least one",
+                          ast->name);
     RETURN_IF_ERR(bind_unify(b, args, ast->arg_count, ast->name, &t));
     for (uint32_t i = 0; i < ast->arg_count; i++)
         null &= args[i]->type.nullable;
@@ -286,8 +303,8 @@ static enum rc bind_coalesce(struct bind *b, const struct ast_expr *ast, struct 
     return RC_OK;
 }
 
-static enum rc make_if(struct bind *b, struct sql_pos pos, struct expr *when, struct expr *then, struct expr *other,
-                       const char *what, struct expr **out)
+static enum rc make_if(struct bind *b, struct sql_pos pos, struct expr *when, struct expr *then,
+                       struct expr *other, const char *what, struct expr **out)
 {
     struct expr *results[2] = {then, other}, *e;
     struct type t;
@@ -306,7 +323,8 @@ static enum rc make_if(struct bind *b, struct sql_pos pos, struct expr *when, st
 }
 
 /* TIMESTAMPADD(unit, n, t) is t + n * INTERVAL '1' unit. */
-static enum rc bind_timestampadd(struct bind *b, const struct ast_expr *ast, struct expr **args, struct expr **out)
+static enum rc bind_timestampadd(struct bind *b, const struct ast_expr *ast, struct expr **args,
+                                 struct expr **out)
 {
     struct ast_expr one = *ast;
     struct expr *interval, *by;
@@ -324,7 +342,8 @@ static enum rc bind_timestampadd(struct bind *b, const struct ast_expr *ast, str
 }
 
 /* COALESCE, IFNULL, NULLIF, IF, MOD, TIMESTAMPADD; *done false: another function. */
-static enum rc bind_made_of_others(struct bind *b, const struct ast_expr *ast, struct expr **args, struct expr **out, bool *done)
+static enum rc bind_made_of_others(struct bind *b, const struct ast_expr *ast, struct expr **args,
+                                   struct expr **out, bool *done)
 {
     bool ifnull = strcmp(ast->name, "IFNULL") == 0, nullif = strcmp(ast->name, "NULLIF") == 0;
     bool iff = strcmp(ast->name, "IF") == 0, mod = strcmp(ast->name, "MOD") == 0;
@@ -333,7 +352,8 @@ static enum rc bind_made_of_others(struct bind *b, const struct ast_expr *ast, s
     if (strcmp(ast->name, "COALESCE") == 0 || (ifnull && ast->arg_count == 2))
         return bind_coalesce(b, ast, args, out);
     if ((ifnull || nullif || mod) && ast->arg_count != 2)
-        return bind_error(b, ast->pos, RC_INVALID, "%s with %u arguments, expected 2", ast->name, ast->arg_count);
+        return bind_error(b, ast->pos, RC_INVALID, "%s with %u arguments, expected 2", ast->name,
+                          ast->arg_count);
     if (strcmp(ast->name, "TIMESTAMPADD") == 0)
         return bind_timestampadd(b, ast, args, out);
     if (mod)
@@ -342,11 +362,13 @@ static enum rc bind_made_of_others(struct bind *b, const struct ast_expr *ast, s
         struct expr *equal;
 
         RETURN_IF_ERR(bind_compare(b, OP_EQ, ast->pos, args[0], args[1], &equal));
-        return make_if(b, ast->pos, equal, node_null(b, args[0]->type, ast->pos), args[0], "NULLIF", out);
+        return make_if(b, ast->pos, equal, node_null(b, args[0]->type, ast->pos), args[0], "NULLIF",
+                       out);
     }
     if (iff) {
         if (ast->arg_count != 3)
-            return bind_error(b, ast->pos, RC_INVALID, "IF with %u arguments, expected 3", ast->arg_count);
+            return bind_error(b, ast->pos, RC_INVALID, "IF with %u arguments, expected 3",
+                              ast->arg_count);
         RETURN_IF_ERR(bind_condition(b, ast->args[0], &args[0]));
         return make_if(b, ast->pos, args[0], args[1], args[2], "IF", out);
     }
@@ -361,10 +383,11 @@ enum rc bind_call(struct bind *b, const struct ast_expr *ast, struct expr **out)
     bool done;
 
     if (ast->arg_count > 60000)
-        return bind_error(b, ast->pos, RC_LIMIT, "%s with %u arguments, at most 60000", ast->name, ast->arg_count);
+        return bind_error(b, ast->pos, RC_LIMIT, "%s with %u arguments, at most 60000", ast->name,
+                          ast->arg_count);
     if (f != NULL && (ast->distinct || ast->filter != NULL))
-        return bind_error(b, ast->pos, RC_INVALID, "%s is no aggregate: %s is not possible", ast->name,
-                          ast->distinct ? "DISTINCT" : "FILTER");
+        return bind_error(b, ast->pos, RC_INVALID, "%s is no aggregate: %s is not possible",
+                          ast->name, ast->distinct ? "DISTINCT" : "FILTER");
     if (f == NULL && expr_is_aggregate_name(ast->name))
         return no_such_function(b, ast);
     for (uint32_t i = 0; i < ast->arg_count; i++)

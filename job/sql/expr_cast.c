@@ -1,8 +1,9 @@
 /* expr_cast.c - CAST and TRY_CAST between scalar types.
  *
- * Flink's table of what may be cast to what, and its texts. Where Flink wraps (INT to TINYINT) or gives null (a DECIMAL that does
- * not fit), CAST fails with the value in the message and TRY_CAST gives null. A number with a fraction loses it when cast to
- * an integer; a DECIMAL is rounded half up to its scale; text longer than CHAR(n) or VARCHAR(n) is cut, shorter CHAR is padded. */
+ * Flink's table of what may be cast to what, and its texts. Where Flink wraps (INT to TINYINT) or
+ * gives null (a DECIMAL that does not fit), CAST fails with the value in the message and TRY_CAST
+ * gives null. A number with a fraction loses it when cast to an integer; a DECIMAL is rounded half
+ * up to its scale; text longer than CHAR(n) or VARCHAR(n) is cut, shorter CHAR is padded. */
 #include "job/sql/expr_priv.h"
 
 #include <math.h>
@@ -116,7 +117,8 @@ static enum rc row_int_to_int(struct call *c, uint32_t i)
         whole = lost == 0;                                                                         \
     } while (0)
 
-/* Integers to narrower ones: one loop, and if some value lost bits, row by row to find out whether it counts. */
+/* Integers to narrower ones: one loop, and if some value lost bits, row by row to find out whether
+ * it counts. */
 static bool narrow(struct call *c)
 {
     uint32_t from_width = kind_width(c->args[0].c.type.kind), width = kind_width(c->e->type.kind);
@@ -166,7 +168,10 @@ static enum rc row_decimal_to_int(struct call *c, uint32_t i)
 /* Also "12.7": the digits after the point are checked and left out, as Flink does. */
 static enum rc row_text_to_int(struct call *c, uint32_t i)
 {
-    static const int64_t max[] = {[TYPE_TINYINT] = INT8_MAX, [TYPE_SMALLINT] = INT16_MAX, [TYPE_INT] = INT32_MAX, [TYPE_BIGINT] = INT64_MAX};
+    static const int64_t max[] = {[TYPE_TINYINT] = INT8_MAX,
+                                  [TYPE_SMALLINT] = INT16_MAX,
+                                  [TYPE_INT] = INT32_MAX,
+                                  [TYPE_BIGINT] = INT64_MAX};
     struct bytes t = vec_bytes(&c->args[0], i), whole = t;
     int64_t limit = max[c->e->type.kind], v;
     const uint8_t *point = t.len == 0 ? NULL : memchr(t.data, '.', t.len);
@@ -298,7 +303,8 @@ static enum rc row_text_to_bool(struct call *c, uint32_t i)
     }
     if (c->err == NULL)
         return RC_INVALID;
-    return err_set(c->err, RC_INVALID, "%s is not a BOOLEAN (true, t, yes, y, 1, false, f, no, n, 0)",
+    return err_set(c->err, RC_INVALID,
+                   "%s is not a BOOLEAN (true, t, yes, y, 1, false, f, no, n, 0)",
                    text_quote(t, quoted));
 }
 
@@ -373,7 +379,8 @@ static enum rc row_to_text(struct call *c, uint32_t i)
         buf_append_str(&text, vec_bool(x, i) ? "TRUE" : "FALSE");
         break;
     case TYPE_TIMESTAMP_LTZ:
-        if (zone_timestamp_to_local(zone_of(c), vec_int(x, i), x->c.type.precision, &local, c->err) != RC_OK)
+        if (zone_timestamp_to_local(zone_of(c), vec_int(x, i), x->c.type.precision, &local,
+                                    c->err) != RC_OK)
             return RC_INVALID;
         timestamp_print(local, x->c.type.precision, &text);
         break;
@@ -425,7 +432,8 @@ static int32_t cut_ms(int64_t ns_of_day, uint8_t precision)
 {
     static const int32_t step[] = {1000, 100, 10, 1};
 
-    return (int32_t)(ns_of_day / 1000000) / step[precision > 3 ? 3 : precision] * step[precision > 3 ? 3 : precision];
+    return (int32_t)(ns_of_day / 1000000) / step[precision > 3 ? 3 : precision] *
+           step[precision > 3 ? 3 : precision];
 }
 
 static enum rc row_to_date(struct call *c, uint32_t i)
@@ -475,7 +483,8 @@ static enum rc row_to_time(struct call *c, uint32_t i)
     return RC_OK;
 }
 
-/* Date, time, text as the local time of a TIMESTAMP of the result's precision; *zoned: it is an instant already. */
+/* Date, time, text as the local time of a TIMESTAMP of the result's precision; *zoned: it is an
+ * instant already. */
 static enum rc to_local(struct call *c, uint32_t i, bool *zoned, int64_t *out)
 {
     const struct vec *x = &c->args[0];
@@ -489,8 +498,8 @@ static enum rc to_local(struct call *c, uint32_t i, bool *zoned, int64_t *out)
         return timestamp_join(0, vec_int(x, i) * 1000000, p, out, c->err);
     case TYPE_CHAR:
     case TYPE_VARCHAR:
-        return timestamp_parse(vec_bytes(x, i), p, c->e->type.kind == TYPE_TIMESTAMP_LTZ ? zoned : NULL,
-                               out, c->err);
+        return timestamp_parse(vec_bytes(x, i), p,
+                               c->e->type.kind == TYPE_TIMESTAMP_LTZ ? zoned : NULL, out, c->err);
     default:
         *zoned = x->c.type.kind == TYPE_TIMESTAMP_LTZ;
         return timestamp_convert(vec_int(x, i), x->c.type.precision, p, out, c->err);
@@ -514,30 +523,29 @@ static enum rc row_to_timestamp(struct call *c, uint32_t i)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static const struct cast_rule
-    same = {.keeps = true},
-    widen = {.kernel = kernel_widen},
-    int_to_int = {.row = row_int_to_int, .fallible = true},
-    bool_to_int = {.row = row_bool_to_int},
-    double_to_int = {.row = row_double_to_int, .fallible = true},
-    decimal_to_int = {.row = row_decimal_to_int, .fallible = true},
-    text_to_int = {.row = row_text_to_int, .fallible = true},
-    to_double = {.row = row_to_double},
-    text_to_double = {.row = row_to_double, .fallible = true},
-    to_decimal = {.row = row_to_decimal, .fallible = true},
-    text_to_bool = {.row = row_text_to_bool, .fallible = true},
-    number_to_bool = {.row = row_number_to_bool},
-    text_to_text = {.row = row_text_to_text},
-    binary_to_text = {.row = row_binary_to_text, .fallible = true},
-    to_text = {.row = row_to_text},
-    ltz_to_text = {.row = row_to_text, .fallible = true, .zone = true},
-    to_binary = {.row = row_to_binary},
-    to_date = {.row = row_to_date, .fallible = true},
-    ltz_to_date = {.row = row_to_date, .fallible = true, .zone = true},
-    to_time = {.row = row_to_time, .fallible = true},
-    ltz_to_time = {.row = row_to_time, .fallible = true, .zone = true},
-    to_timestamp = {.row = row_to_timestamp, .fallible = true},
-    zoned_timestamp = {.row = row_to_timestamp, .fallible = true, .zone = true};
+static const struct cast_rule same = {.keeps = true}, widen = {.kernel = kernel_widen},
+                              int_to_int = {.row = row_int_to_int, .fallible = true},
+                              bool_to_int = {.row = row_bool_to_int},
+                              double_to_int = {.row = row_double_to_int, .fallible = true},
+                              decimal_to_int = {.row = row_decimal_to_int, .fallible = true},
+                              text_to_int = {.row = row_text_to_int, .fallible = true},
+                              to_double = {.row = row_to_double},
+                              text_to_double = {.row = row_to_double, .fallible = true},
+                              to_decimal = {.row = row_to_decimal, .fallible = true},
+                              text_to_bool = {.row = row_text_to_bool, .fallible = true},
+                              number_to_bool = {.row = row_number_to_bool},
+                              text_to_text = {.row = row_text_to_text},
+                              binary_to_text = {.row = row_binary_to_text, .fallible = true},
+                              to_text = {.row = row_to_text},
+                              ltz_to_text = {.row = row_to_text, .fallible = true, .zone = true},
+                              to_binary = {.row = row_to_binary},
+                              to_date = {.row = row_to_date, .fallible = true},
+                              ltz_to_date = {.row = row_to_date, .fallible = true, .zone = true},
+                              to_time = {.row = row_to_time, .fallible = true},
+                              ltz_to_time = {.row = row_to_time, .fallible = true, .zone = true},
+                              to_timestamp = {.row = row_to_timestamp, .fallible = true},
+                              zoned_timestamp = {
+                                  .row = row_to_timestamp, .fallible = true, .zone = true};
 
 static const struct cast_rule *to_integer(struct type from, struct type to)
 {
@@ -600,11 +608,13 @@ static const struct cast_rule *to_times(struct type from, struct type to)
     case TYPE_TIMESTAMP:
         if (instant)
             return &zoned_timestamp;
-        return text || local || from.kind == TYPE_DATE || from.kind == TYPE_TIME ? &to_timestamp : NULL;
+        return text || local || from.kind == TYPE_DATE || from.kind == TYPE_TIME ? &to_timestamp
+                                                                                 : NULL;
     default:
         if (instant)
             return &to_timestamp;
-        return text || local || from.kind == TYPE_DATE || from.kind == TYPE_TIME ? &zoned_timestamp : NULL;
+        return text || local || from.kind == TYPE_DATE || from.kind == TYPE_TIME ? &zoned_timestamp
+                                                                                 : NULL;
     }
 }
 
@@ -626,7 +636,9 @@ const struct cast_rule *cast_find(struct type from, struct type to)
     case TYPE_BOOLEAN:
         if (from.kind == TYPE_BOOLEAN)
             return &same;
-        return type_is_text(from.kind) ? &text_to_bool : type_is_numeric(from.kind) ? &number_to_bool : NULL;
+        return type_is_text(from.kind)      ? &text_to_bool
+               : type_is_numeric(from.kind) ? &number_to_bool
+                                            : NULL;
     case TYPE_CHAR:
     case TYPE_VARCHAR:
         return to_texts(from, to);

@@ -1,5 +1,6 @@
-/* expr_compare.c - = <> < <= > >=, IS ..., NOT, IN over vectors. Operands have one type (DECIMALs may differ in scale). Text
- * compares byte by byte, which is the order of code points; floating point as Java's operators: NaN equals nothing. */
+/* expr_compare.c - = <> < <= > >=, IS ..., NOT, IN over vectors. Operands have one type (DECIMALs
+ * may differ in scale). Text compares byte by byte, which is the order of code points; floating
+ * point as Java's operators: NaN equals nothing. */
 #include "job/sql/expr_priv.h"
 
 #include <stdio.h>
@@ -205,9 +206,14 @@ static enum rc row_distinct(struct call *c, uint32_t i)
 
 const struct func func_compare = {.name = "=", .args = "xx", .kernel = kernel_compare};
 const struct func func_not = {.name = "NOT", .args = "b", .kernel = kernel_not};
-const struct func func_is_null = {.name = "IS NULL", .args = "x", .flags = FUNC_NOT_NULL, .kernel = kernel_is_null};
-const struct func func_is_bool = {.name = "IS TRUE", .args = "b", .flags = FUNC_NOT_NULL, .kernel = kernel_is_bool};
-const struct func func_distinct = {.name = "IS DISTINCT FROM", .args = "xx", .flags = FUNC_NOT_NULL | FUNC_LENIENT, .row = row_distinct};
+const struct func func_is_null = {
+    .name = "IS NULL", .args = "x", .flags = FUNC_NOT_NULL, .kernel = kernel_is_null};
+const struct func func_is_bool = {
+    .name = "IS TRUE", .args = "b", .flags = FUNC_NOT_NULL, .kernel = kernel_is_bool};
+const struct func func_distinct = {.name = "IS DISTINCT FROM",
+                                   .args = "xx",
+                                   .flags = FUNC_NOT_NULL | FUNC_LENIENT,
+                                   .row = row_distinct};
 
 /* ---- IN (constants) -------------------------------------------------------------------------- */
 
@@ -216,7 +222,7 @@ struct value_set {
     bool has_null;
     uint32_t count;
     struct vec values;
-    bool narrow;        /* integers, dates ...: also here, for a search without dispatch */
+    bool narrow; /* integers, dates ...: also here, for a search without dispatch */
     const int64_t *ints;
 };
 
@@ -231,7 +237,8 @@ static int by_value(const void *a, const void *b)
     return vec_compare(x->v, 0, y->v, 0);
 }
 
-const struct value_set *set_new(struct bind *b, struct type type, struct expr **items, uint32_t count)
+const struct value_set *set_new(struct bind *b, struct type type, struct expr **items,
+                                uint32_t count)
 {
     struct value_set *s = ARENA_NEW(b->arena, struct value_set);
     struct sort_item *order = ARENA_ARRAY(b->arena, count, struct sort_item);
@@ -257,8 +264,8 @@ const struct value_set *set_new(struct bind *b, struct type type, struct expr **
     }
     type.nullable = false;
     vec_merge(&ev, type, s->count, pieces, which, pos, &s->values);
-    s->narrow = type_width(type.kind) >= 1 && type_width(type.kind) <= 8 && type.kind != TYPE_FLOAT &&
-                type.kind != TYPE_DOUBLE;
+    s->narrow = type_width(type.kind) >= 1 && type_width(type.kind) <= 8 &&
+                type.kind != TYPE_FLOAT && type.kind != TYPE_DOUBLE;
     ints = ARENA_ARRAY(b->arena, s->count + 1, int64_t);
     for (uint32_t i = 0; s->narrow && i < s->count; i++)
         ints[i] = vec_int(&s->values, i);

@@ -1,14 +1,16 @@
-/* expr_eval.c - walks a bound expression over a batch: columns, constants, and the nodes that choose which rows reach which
- * operand. See expr_priv.h. */
+/* expr_eval.c - walks a bound expression over a batch: columns, constants, and the nodes that
+ * choose which rows reach which operand. See expr_priv.h. */
 #include "job/sql/expr_priv.h"
 
-#define ARENA_CHUNK (1u << 20) /* the temporaries of most expressions over 4096 rows: kept from batch to batch */
+#define ARENA_CHUNK                                                                                \
+    (1u << 20) /* the temporaries of most expressions over 4096 rows: kept from batch to batch */
 
 struct expr_eval *expr_eval_new(struct clock *clock, const char *time_zone, struct err *err)
 {
     struct expr_eval *ev = mem_calloc(1, sizeof *ev);
 
-    /* The database of time zones is part of the system, not of the job's storage: always read from the real disk. */
+    /* The database of time zones is part of the system, not of the job's storage: always read from
+     * the real disk. */
     if (zone_open(fs_posix(), time_zone == NULL ? "UTC" : time_zone, &ev->zone, err) != RC_OK) {
         mem_free(ev);
         return NULL;
@@ -47,7 +49,8 @@ int64_t eval_now_ms(struct expr_eval *ev)
     return ev->now_ms;
 }
 
-#define NAMED_ZONES_MAX 1000u /* more names than the database has: only made-up fixed offsets get there */
+#define NAMED_ZONES_MAX                                                                            \
+    1000u /* more names than the database has: only made-up fixed offsets get there */
 
 enum rc eval_zone(struct expr_eval *ev, struct bytes name, const struct zone **out, struct err *err)
 {
@@ -139,7 +142,8 @@ static uint64_t present_word(const struct truth *t, size_t w)
     return t->present == NULL ? ~0ull : t->present[w];
 }
 
-/* Rows that the left side does not decide: AND goes on where it is not FALSE, OR where it is not TRUE. */
+/* Rows that the left side does not decide: AND goes on where it is not FALSE, OR where it is not
+ * TRUE. */
 static uint32_t undecided(const struct truth *t, bool is_and, const struct rows *r, uint32_t *sel,
                           uint32_t *pos)
 {
@@ -225,13 +229,15 @@ static enum rc eval_and_or(struct expr_eval *ev, const struct expr *e, const str
                 bit_clear(present, pos[k]);
         }
         y = (struct truth){value, present};
-        /* A skipped row must not turn "decided" into null or change it: FALSE AND FALSE, TRUE OR FALSE. */
+        /* A skipped row must not turn "decided" into null or change it: FALSE AND FALSE, TRUE OR
+         * FALSE. */
     }
     combine(ev, is_and, &x, &y, r->n, out);
     return RC_OK;
 }
 
-/* Evaluates `e` for the rows pos[0..count) of r into *piece, and enters piece number `id` for them into which and at. */
+/* Evaluates `e` for the rows pos[0..count) of r into *piece, and enters piece number `id` for them
+ * into which and at. */
 static enum rc eval_piece(struct expr_eval *ev, const struct expr *e, const struct rows *r,
                           const uint32_t *pos, uint32_t count, uint16_t id, struct vec *piece,
                           uint16_t *which, uint32_t *at, struct err *err)
@@ -347,9 +353,9 @@ static enum rc eval_require(struct expr_eval *ev, const struct expr *e, const st
     RETURN_IF_ERR(eval_node(ev, e->args[0], r, out, err));
     for (uint32_t i = 0; out->c.validity != NULL && i < (out->single ? 1 : r->n); i++) {
         if (vec_null(out, i))
-            return err_set(err, RC_INVALID,
-                           "column '%s' is NOT NULL, however, a null value is being written into it",
-                           e->what);
+            return err_set(
+                err, RC_INVALID,
+                "column '%s' is NOT NULL, however, a null value is being written into it", e->what);
     }
     out->c.type = e->type;
     return RC_OK;

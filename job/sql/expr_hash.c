@@ -1,5 +1,5 @@
-/* expr_hash.c - digests and encodings of text and binary: MD5, SHA-1, SHA-2 (libcrypto), HEX, UNHEX, Base64, BIN. Digests are lower
- * case hex, HEX is upper case, as the reference has it. */
+/* expr_hash.c - digests and encodings of text and binary: MD5, SHA-1, SHA-2 (libcrypto), HEX,
+ * UNHEX, Base64, BIN. Digests are lower case hex, HEX is upper case, as the reference has it. */
 #include "job/sql/expr_priv.h"
 
 #include <openssl/evp.h>
@@ -62,7 +62,8 @@ static enum rc too_long(struct call *c, uint32_t i, size_t len)
     return call_fail(c, i, RC_LIMIT, "the result has %zu bytes, at most %u", len, VALUE_BYTES_MAX);
 }
 
-/* Of an integer: its digits without leading zeros, a negative one as 64 bits. Of text or binary: two digits a byte. */
+/* Of an integer: its digits without leading zeros, a negative one as 64 bits. Of text or binary:
+ * two digits a byte. */
 static enum rc row_hex(struct call *c, uint32_t i)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -98,7 +99,8 @@ static enum rc bind_hex(struct bind *b, const struct ast_expr *ast, struct expr 
     if (k == TYPE_NULL)
         e->args[0] = node_null(b, type_of(TYPE_VARCHAR), ast->pos);
     else if (!type_is_integer(k) && !type_is_varlen(k))
-        return bind_error(b, ast->pos, RC_INVALID, "HEX: argument 1 is %s, expected an integer, text or binary",
+        return bind_error(b, ast->pos, RC_INVALID,
+                          "HEX: argument 1 is %s, expected an integer, text or binary",
                           type_str(b->arena, e->args[0]->type, false));
     return RC_OK;
 }
@@ -183,17 +185,56 @@ static enum rc row_from_base64(struct call *c, uint32_t i)
 }
 
 const struct func hash_funcs[] = {
-    {.name = "MD5", .args = "y", .result = 's', .flags = FUNC_FALLIBLE, .row = row_digest, .param = 5},
-    {.name = "SHA1", .args = "y", .result = 's', .flags = FUNC_FALLIBLE, .row = row_digest, .param = 1},
-    {.name = "SHA224", .args = "y", .result = 's', .flags = FUNC_FALLIBLE, .row = row_digest, .param = 224},
-    {.name = "SHA256", .args = "y", .result = 's', .flags = FUNC_FALLIBLE, .row = row_digest, .param = 256},
-    {.name = "SHA384", .args = "y", .result = 's', .flags = FUNC_FALLIBLE, .row = row_digest, .param = 384},
-    {.name = "SHA512", .args = "y", .result = 's', .flags = FUNC_FALLIBLE, .row = row_digest, .param = 512},
+    {.name = "MD5",
+     .args = "y",
+     .result = 's',
+     .flags = FUNC_FALLIBLE,
+     .row = row_digest,
+     .param = 5},
+    {.name = "SHA1",
+     .args = "y",
+     .result = 's',
+     .flags = FUNC_FALLIBLE,
+     .row = row_digest,
+     .param = 1},
+    {.name = "SHA224",
+     .args = "y",
+     .result = 's',
+     .flags = FUNC_FALLIBLE,
+     .row = row_digest,
+     .param = 224},
+    {.name = "SHA256",
+     .args = "y",
+     .result = 's',
+     .flags = FUNC_FALLIBLE,
+     .row = row_digest,
+     .param = 256},
+    {.name = "SHA384",
+     .args = "y",
+     .result = 's',
+     .flags = FUNC_FALLIBLE,
+     .row = row_digest,
+     .param = 384},
+    {.name = "SHA512",
+     .args = "y",
+     .result = 's',
+     .flags = FUNC_FALLIBLE,
+     .row = row_digest,
+     .param = 512},
     {.name = "SHA2", .args = "yi", .result = 's', .flags = FUNC_FALLIBLE, .row = row_sha2},
-    {.name = "HEX", .args = "x", .result = 's', .flags = FUNC_FALLIBLE, .row = row_hex, .bind = bind_hex},
+    {.name = "HEX",
+     .args = "x",
+     .result = 's',
+     .flags = FUNC_FALLIBLE,
+     .row = row_hex,
+     .bind = bind_hex},
     {.name = "UNHEX", .args = "s", .result = 'y', .flags = FUNC_NULLABLE, .row = row_unhex},
     {.name = "BIN", .args = "i", .result = 's', .row = row_bin},
     {.name = "TO_BASE64", .args = "y", .result = 's', .flags = FUNC_FALLIBLE, .row = row_to_base64},
-    {.name = "FROM_BASE64", .args = "s", .result = 's', .flags = FUNC_NULLABLE, .row = row_from_base64},
+    {.name = "FROM_BASE64",
+     .args = "s",
+     .result = 's',
+     .flags = FUNC_NULLABLE,
+     .row = row_from_base64},
     {.name = NULL},
 };

@@ -9,7 +9,8 @@ static struct expr *constant(struct bind *b, struct call *c, struct sql_pos pos)
     return e;
 }
 
-static enum rc bind_number(struct bind *b, const struct ast_expr *ast, struct bytes text, struct call *c)
+static enum rc bind_number(struct bind *b, const struct ast_expr *ast, struct bytes text,
+                           struct call *c)
 {
     struct type t = {.kind = TYPE_DECIMAL};
     int64_t v;
@@ -22,7 +23,8 @@ static enum rc bind_number(struct bind *b, const struct ast_expr *ast, struct by
         out_double(c, 0, d);
         return RC_OK;
     }
-    if (ast->literal == LIT_INT && number_parse_int(text, INT64_MIN, INT64_MAX, &v, NULL) == RC_OK) {
+    if (ast->literal == LIT_INT &&
+        number_parse_int(text, INT64_MIN, INT64_MAX, &v, NULL) == RC_OK) {
         out_begin(c, (struct type){.kind = v == (int32_t)v ? TYPE_INT : TYPE_BIGINT}, 1, true);
         out_int(c, 0, v);
         return RC_OK;
@@ -34,7 +36,8 @@ static enum rc bind_number(struct bind *b, const struct ast_expr *ast, struct by
         int128 d;
 
         if (digits > DECIMAL_PRECISION_MAX)
-            return bind_error(b, ast->pos, RC_INVALID, "a number of %zu digits, expected at most %d", digits,
+            return bind_error(b, ast->pos, RC_INVALID,
+                              "a number of %zu digits, expected at most %d", digits,
                               DECIMAL_PRECISION_MAX);
         t.precision = (uint8_t)(digits == 0 ? 1 : digits);
         t.scale = (uint8_t)scale;
@@ -63,7 +66,8 @@ uint8_t bind_fraction_digits(const struct expr *e)
     return fraction_digits(vec_bytes(&e->value, 0));
 }
 
-static enum rc bind_time(struct bind *b, const struct ast_expr *ast, struct bytes text, struct call *c)
+static enum rc bind_time(struct bind *b, const struct ast_expr *ast, struct bytes text,
+                         struct call *c)
 {
     struct err inner = {0};
     struct type t = {.kind = TYPE_DATE};
@@ -155,9 +159,11 @@ static const struct interval_field {
     uint32_t limit; /* of a field that is not the first */
     char before;    /* separates it from the field before */
 } fields[] = {
-    {"YEAR", true, 12, 0, 0},        {"MONTH", true, 1, 11, '-'},       {"DAY", false, MS_PER_DAY, 0, 0},
-    {"HOUR", false, 3600000, 23, ' '}, {"MINUTE", false, 60000, 59, ':'}, {"SECOND", false, 1000, 59, ':'},
-    {"QUARTER", true, 3, 0, 0},      {"WEEK", false, 7 * MS_PER_DAY, 0, 0}, {"MILLISECOND", false, 1, 0, 0},
+    {"YEAR", true, 12, 0, 0},          {"MONTH", true, 1, 11, '-'},
+    {"DAY", false, MS_PER_DAY, 0, 0},  {"HOUR", false, 3600000, 23, ' '},
+    {"MINUTE", false, 60000, 59, ':'}, {"SECOND", false, 1000, 59, ':'},
+    {"QUARTER", true, 3, 0, 0},        {"WEEK", false, 7 * MS_PER_DAY, 0, 0},
+    {"MILLISECOND", false, 1, 0, 0},
 };
 
 static int find_field(const char *name, size_t len)
@@ -192,7 +198,8 @@ static bool scan_interval(struct bytes t, int first, int last, int64_t *out)
             v = v * 10 + (t.data[i] - '0');
         }
         if (i == start || (f > first && v > fields[f].limit) ||
-            __builtin_mul_overflow(v, fields[f].factor, &part) || __builtin_add_overflow(total, part, &total))
+            __builtin_mul_overflow(v, fields[f].factor, &part) ||
+            __builtin_add_overflow(total, part, &total))
             return false;
     }
     if (fields[last].factor == 1000 && i < t.len && t.data[i] == '.') { /* seconds */
@@ -211,21 +218,26 @@ enum rc bind_interval(struct bind *b, const struct ast_expr *ast, struct expr **
 {
     const char *to = strstr(ast->unit, " TO ");
     size_t first_len = to == NULL ? strlen(ast->unit) : (size_t)(to - ast->unit);
-    int first = find_field(ast->unit, first_len), last = to == NULL ? first : find_field(to + 4, strlen(to + 4));
+    int first = find_field(ast->unit, first_len),
+        last = to == NULL ? first : find_field(to + 4, strlen(to + 4));
     struct bytes text = bytes_of(ast->text, ast->text_len);
     char quoted[TEXT_QUOTE_MAX];
     struct type t = {.kind = TYPE_INTERVAL_DAY};
     int64_t v;
 
-    if (first < 0 || last < first || fields[first].months != fields[last].months || (last > first && last > 5))
-        return bind_error(b, ast->pos, RC_INVALID, "an interval of %s, expected e.g. DAY, HOUR, YEAR TO MONTH, DAY TO SECOND",
-                          ast->unit);
+    if (first < 0 || last < first || fields[first].months != fields[last].months ||
+        (last > first && last > 5))
+        return bind_error(
+            b, ast->pos, RC_INVALID,
+            "an interval of %s, expected e.g. DAY, HOUR, YEAR TO MONTH, DAY TO SECOND", ast->unit);
     if (!scan_interval(text, first, last, &v))
-        return bind_error(b, ast->pos, RC_INVALID, "%s is not an interval of %s", text_quote(text, quoted), ast->unit);
+        return bind_error(b, ast->pos, RC_INVALID, "%s is not an interval of %s",
+                          text_quote(text, quoted), ast->unit);
     if (fields[first].months) {
         t.kind = TYPE_INTERVAL_YEAR;
         if (v != (int32_t)v)
-            return bind_error(b, ast->pos, RC_INVALID, "%s is too long an interval", text_quote(text, quoted));
+            return bind_error(b, ast->pos, RC_INVALID, "%s is too long an interval",
+                              text_quote(text, quoted));
     }
     *out = node_int(b, t, v, ast->pos);
     return RC_OK;
@@ -253,7 +265,8 @@ static void print_double(const struct column *c, uint32_t row, struct buf *out)
     if (memchr("NI-", plain.data[plain.data[0] == '-' ? 1 : 0], 2) != NULL)
         buf_printf(out, "CAST('%s' AS DOUBLE)", buf_cstr(&plain)); /* NaN, Infinity: no literals */
     else
-        buf_printf(out, "%s%s", buf_cstr(&plain), memchr(plain.data, 'E', plain.len) == NULL ? "E0" : "");
+        buf_printf(out, "%s%s", buf_cstr(&plain),
+                   memchr(plain.data, 'E', plain.len) == NULL ? "E0" : "");
     buf_release(&plain);
 }
 
@@ -291,8 +304,11 @@ void value_print_sql(const struct column *c, uint32_t row, struct buf *out)
     case TYPE_TIMESTAMP_LTZ:
     case TYPE_INTERVAL_DAY:
     case TYPE_INTERVAL_YEAR: {
-        static const char *const words[] = {[TYPE_DATE] = "DATE", [TYPE_TIME] = "TIME", [TYPE_TIMESTAMP] = "TIMESTAMP",
-                                            [TYPE_TIMESTAMP_LTZ] = "TIMESTAMP_LTZ", [TYPE_INTERVAL_DAY] = "INTERVAL",
+        static const char *const words[] = {[TYPE_DATE] = "DATE",
+                                            [TYPE_TIME] = "TIME",
+                                            [TYPE_TIMESTAMP] = "TIMESTAMP",
+                                            [TYPE_TIMESTAMP_LTZ] = "TIMESTAMP_LTZ",
+                                            [TYPE_INTERVAL_DAY] = "INTERVAL",
                                             [TYPE_INTERVAL_YEAR] = "INTERVAL"};
 
         buf_printf(out, "%s '", words[c->type.kind]);

@@ -1,5 +1,5 @@
-/* expr_math.c - functions of numbers. Results out of their type's range are errors, never wrapped. Functions of DOUBLE follow Java's
- * Math: LN of a negative number is NaN, of 0 -Infinity. */
+/* expr_math.c - functions of numbers. Results out of their type's range are errors, never wrapped.
+ * Functions of DOUBLE follow Java's Math: LN of a negative number is NaN, of 0 -Infinity. */
 #include "job/sql/expr_priv.h"
 
 #include <math.h>
@@ -27,7 +27,8 @@ static enum rc put_int(struct call *c, uint32_t i, int128 v)
 static enum rc put_decimal(struct call *c, uint32_t i, int128 v)
 {
     if (!decimal_fits(v, c->e->type.precision))
-        return call_fail(c, i, RC_INVALID, "the result does not fit DECIMAL(%u, %u)", c->e->type.precision, c->e->type.scale);
+        return call_fail(c, i, RC_INVALID, "the result does not fit DECIMAL(%u, %u)",
+                         c->e->type.precision, c->e->type.scale);
     out_decimal(c, i, v);
     return RC_OK;
 }
@@ -72,7 +73,8 @@ static enum rc row_sign(struct call *c, uint32_t i)
 
 /* ---- rounding -------------------------------------------------------------------------------- */
 
-/* FLOOR and CEIL of a number keep its type; a DECIMAL loses its scale. Of a time they need a unit: expr_time.c. */
+/* FLOOR and CEIL of a number keep its type; a DECIMAL loses its scale. Of a time they need a unit:
+ * expr_time.c. */
 static enum rc floor_ceil(struct call *c, uint32_t i, bool floor_it)
 {
     const struct vec *x = &c->args[0];
@@ -82,18 +84,25 @@ static enum rc floor_ceil(struct call *c, uint32_t i, bool floor_it)
     } else if (x->c.type.kind == TYPE_DECIMAL) {
         int128 v = vec_decimal(x, i);
 
-        return put_decimal(c, i, floor_it ? decimal_floor(v, x->c.type.scale) : decimal_ceil(v, x->c.type.scale));
+        return put_decimal(
+            c, i, floor_it ? decimal_floor(v, x->c.type.scale) : decimal_ceil(v, x->c.type.scale));
     } else {
         out_int(c, i, vec_int(x, i));
     }
     return RC_OK;
 }
 
-enum rc row_floor_number(struct call *c, uint32_t i) { return floor_ceil(c, i, true); }
-enum rc row_ceil_number(struct call *c, uint32_t i) { return floor_ceil(c, i, false); }
+enum rc row_floor_number(struct call *c, uint32_t i)
+{
+    return floor_ceil(c, i, true);
+}
+enum rc row_ceil_number(struct call *c, uint32_t i)
+{
+    return floor_ceil(c, i, false);
+}
 
-/* v with `scale` digits behind the point, kept to `digits` of them (fewer than none: tens, hundreds ...); half away from zero, or
- * cut. The scale stays. */
+/* v with `scale` digits behind the point, kept to `digits` of them (fewer than none: tens, hundreds
+ * ...); half away from zero, or cut. The scale stays. */
 static int128 keep_digits(int128 v, int64_t scale, int64_t digits, bool cut)
 {
     int64_t drop = scale - digits;
@@ -113,8 +122,8 @@ static int128 keep_digits(int128 v, int64_t scale, int64_t digits, bool cut)
     return q * unit;
 }
 
-/* Through the number's shortest text, as BigDecimal.valueOf: ROUND(2.675, 2) is 2.68. Digits past 20 behind the point, or a number
- * past 10^17, which has none, stay as they are. */
+/* Through the number's shortest text, as BigDecimal.valueOf: ROUND(2.675, 2) is 2.68. Digits past
+ * 20 behind the point, or a number past 10^17, which has none, stay as they are. */
 static double keep_digits_real(double v, int64_t digits, bool cut, bool is_float)
 {
     uint8_t room[64];
@@ -145,12 +154,14 @@ static enum rc row_round_or_cut(struct call *c, uint32_t i)
     if (digits > 400)
         digits = 400;
     if (is_real(x->c.type.kind)) {
-        out_double(c, i, keep_digits_real(vec_double(x, i), digits, cut, x->c.type.kind == TYPE_FLOAT));
+        out_double(c, i,
+                   keep_digits_real(vec_double(x, i), digits, cut, x->c.type.kind == TYPE_FLOAT));
     } else if (x->c.type.kind == TYPE_DECIMAL) {
         int128 v = keep_digits(vec_decimal(x, i), x->c.type.scale, digits, cut);
 
         if (c->e->type.scale < x->c.type.scale)
-            v /= decimal_pow10((uint32_t)(x->c.type.scale - c->e->type.scale)); /* only zeros are cut off */
+            v /= decimal_pow10(
+                (uint32_t)(x->c.type.scale - c->e->type.scale)); /* only zeros are cut off */
         return put_decimal(c, i, v);
     } else {
         return put_int(c, i, keep_digits(vec_int(x, i), 0, digits, cut));
@@ -163,7 +174,8 @@ static enum rc bind_sign(struct bind *b, const struct ast_expr *ast, struct expr
 {
     (void)b;
     (void)ast;
-    if (e->type.kind == TYPE_DECIMAL && e->type.precision == e->type.scale && e->type.precision < DECIMAL_PRECISION_MAX)
+    if (e->type.kind == TYPE_DECIMAL && e->type.precision == e->type.scale &&
+        e->type.precision < DECIMAL_PRECISION_MAX)
         e->type.precision++;
     return RC_OK;
 }
@@ -172,7 +184,8 @@ static enum rc bind_sign(struct bind *b, const struct ast_expr *ast, struct expr
 static enum rc bind_round(struct bind *b, const struct ast_expr *ast, struct expr *e)
 {
     struct type *t = &e->type;
-    bool known = e->arg_count == 1 || (e->args[1]->kind == NODE_CONST && !vec_null(&e->args[1]->value, 0));
+    bool known =
+        e->arg_count == 1 || (e->args[1]->kind == NODE_CONST && !vec_null(&e->args[1]->value, 0));
     int64_t r = e->arg_count == 1 || !known ? 0 : vec_int(&e->args[1]->value, 0);
     uint32_t whole;
 
@@ -223,8 +236,8 @@ REAL(row_atan, atan(x))
 REAL(row_sinh, sinh(x))
 REAL(row_cosh, cosh(x))
 REAL(row_tanh, tanh(x))
-REAL(row_degrees, x * (180 / PI))
-REAL(row_radians, x * (PI / 180))
+REAL(row_degrees, x *(180 / PI))
+REAL(row_radians, x *(PI / 180))
 REAL2(row_power, pow(x, y))
 REAL2(row_atan2, atan2(x, y))
 
@@ -284,9 +297,25 @@ static enum rc row_extreme(struct call *c, uint32_t i)
 
 const struct func math_funcs[] = {
     {.name = "ABS", .args = "n", .result = '0', .flags = FUNC_FALLIBLE, .row = row_abs},
-    {.name = "SIGN", .args = "n", .result = '0', .flags = FUNC_FALLIBLE, .row = row_sign, .bind = bind_sign},
-    {.name = "ROUND", .args = "n?i", .result = '0', .flags = FUNC_FALLIBLE, .row = row_round_or_cut, .bind = bind_round},
-    {.name = "TRUNCATE", .args = "n?i", .result = '0', .flags = FUNC_FALLIBLE, .row = row_round_or_cut, .bind = bind_round, .param = 1},
+    {.name = "SIGN",
+     .args = "n",
+     .result = '0',
+     .flags = FUNC_FALLIBLE,
+     .row = row_sign,
+     .bind = bind_sign},
+    {.name = "ROUND",
+     .args = "n?i",
+     .result = '0',
+     .flags = FUNC_FALLIBLE,
+     .row = row_round_or_cut,
+     .bind = bind_round},
+    {.name = "TRUNCATE",
+     .args = "n?i",
+     .result = '0',
+     .flags = FUNC_FALLIBLE,
+     .row = row_round_or_cut,
+     .bind = bind_round,
+     .param = 1},
     {.name = "POWER", .args = "dd", .result = 'd', .row = row_power},
     {.name = "POW", .canonical = "POWER", .args = "dd", .result = 'd', .row = row_power},
     {.name = "SQRT", .args = "d", .result = 'd', .row = row_sqrt},

@@ -1,7 +1,8 @@
-/* expr_node.c - makes bound nodes: flags from the operands, casts, constant folding. See expr_priv.h.
+/* expr_node.c - makes bound nodes: flags from the operands, casts, constant folding. See
+ * expr_priv.h.
  *
- * What is constant and stable is computed at once; where that fails (1/0) the node stays, so that the error comes only if
- * a row reaches it. */
+ * What is constant and stable is computed at once; where that fails (1/0) the node stays, so that
+ * the error comes only if a row reaches it. */
 #include "job/sql/expr_priv.h"
 
 #include <stdarg.h>
@@ -181,12 +182,14 @@ enum rc node_cast(struct bind *b, struct expr *e, struct type to, bool try_cast,
     }
     rule = cast_find(e->type, to);
     if (rule == NULL)
-        return bind_error(b, pos, RC_INVALID, "%s cannot be cast to %s%s", type_str(b->arena, e->type, false),
-                          type_str(b->arena, to, false),
-                          type_is_numeric(e->type.kind) && type_is_timestamp(to.kind) ? ": use TO_TIMESTAMP_LTZ(number, 0 or 3)" : "");
+        return bind_error(b, pos, RC_INVALID, "%s cannot be cast to %s%s",
+                          type_str(b->arena, e->type, false), type_str(b->arena, to, false),
+                          type_is_numeric(e->type.kind) && type_is_timestamp(to.kind)
+                              ? ": use TO_TIMESTAMP_LTZ(number, 0 or 3)"
+                              : "");
     if ((to.kind == TYPE_CHAR || to.kind == TYPE_BINARY) && to.length > PADDED_LENGTH_MAX)
-        return bind_error(b, pos, RC_LIMIT, "%s: values would be padded to more than %d", type_str(b->arena, to, false),
-                          PADDED_LENGTH_MAX);
+        return bind_error(b, pos, RC_LIMIT, "%s: values would be padded to more than %d",
+                          type_str(b->arena, to, false), PADDED_LENGTH_MAX);
     if (rule->keeps) {
         *out = retyped(b, e, to);
         return RC_OK;

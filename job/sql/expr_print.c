@@ -1,5 +1,5 @@
-/* expr_print.c - a bound expression as canonical SQL text. Operands that are operators themselves stand in parentheses; AND and OR
- * chains do not show how they were nested. */
+/* expr_print.c - a bound expression as canonical SQL text. Operands that are operators themselves
+ * stand in parentheses; AND and OR chains do not show how they were nested. */
 #include "job/sql/expr_priv.h"
 
 void name_print(const char *name, struct buf *out)
@@ -7,7 +7,8 @@ void name_print(const char *name, struct buf *out)
     bool plain = name[0] != '\0' && !(name[0] >= '0' && name[0] <= '9');
 
     for (const char *p = name; *p != '\0'; p++)
-        plain &= *p == '_' || *p == '$' || (*p >= '0' && *p <= '9') || ((*p | 0x20) >= 'a' && (*p | 0x20) <= 'z');
+        plain &= *p == '_' || *p == '$' || (*p >= '0' && *p <= '9') ||
+                 ((*p | 0x20) >= 'a' && (*p | 0x20) <= 'z');
     if (plain) {
         buf_append_str(out, name);
         return;
@@ -23,7 +24,8 @@ void name_print(const char *name, struct buf *out)
 
 static const char *op_word(const struct expr *e)
 {
-    static const char *const compare[] = {[OP_EQ] = "=", [OP_NE] = "<>", [OP_LT] = "<", [OP_LE] = "<=", [OP_GT] = ">", [OP_GE] = ">="};
+    static const char *const compare[] = {[OP_EQ] = "=",  [OP_NE] = "<>", [OP_LT] = "<",
+                                          [OP_LE] = "<=", [OP_GT] = ">",  [OP_GE] = ">="};
 
     if (e->kind == NODE_AND)
         return "AND";
@@ -39,8 +41,8 @@ static const char *op_word(const struct expr *e)
         return "+";
     if (e->func == &func_distinct)
         return e->param ? "IS NOT DISTINCT FROM" : "IS DISTINCT FROM";
-    if (e->arg_count == 2 && (e->func == &func_add || e->func == &func_sub || e->func == &func_mul || e->func == &func_div ||
-                              e->func == &func_mod))
+    if (e->arg_count == 2 && (e->func == &func_add || e->func == &func_sub ||
+                              e->func == &func_mul || e->func == &func_div || e->func == &func_mod))
         return e->func->name;
     return NULL;
 }
@@ -50,8 +52,9 @@ static bool is_operator(const struct expr *e)
     if (e->kind == NODE_REQUIRE)
         return is_operator(e->args[0]);
     return op_word(e) != NULL || e->kind == NODE_IN ||
-           (e->kind == NODE_CALL && (e->func == &func_neg || e->func == &func_not || e->func == &func_is_null ||
-                                     e->func == &func_is_bool || strcmp(e->func->name, "LIKE") == 0));
+           (e->kind == NODE_CALL &&
+            (e->func == &func_neg || e->func == &func_not || e->func == &func_is_null ||
+             e->func == &func_is_bool || strcmp(e->func->name, "LIKE") == 0));
 }
 
 static void print_operand(const struct expr *e, const struct schema *s, struct buf *out, bool bare)
@@ -85,8 +88,10 @@ static void print_case(const struct expr *e, const struct schema *s, struct buf 
     buf_append_str(out, " END");
 }
 
-static const char *const units[] = {"MILLENNIUM", "CENTURY", "DECADE", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE",
-                                    "SECOND", "MILLISECOND", "MICROSECOND", "NANOSECOND", "DOY", "DOW", "ISODOW", "ISOYEAR", "EPOCH"};
+static const char *const units[] = {
+    "MILLENNIUM", "CENTURY", "DECADE", "YEAR",    "QUARTER",     "MONTH",       "WEEK",
+    "DAY",        "HOUR",    "MINUTE", "SECOND",  "MILLISECOND", "MICROSECOND", "NANOSECOND",
+    "DOY",        "DOW",     "ISODOW", "ISOYEAR", "EPOCH"};
 
 bool time_unit_parse(const char *word, enum time_unit *out)
 {
@@ -109,8 +114,8 @@ static void print_call(const struct expr *e, const struct schema *s, struct buf 
     } else if (strcmp(name, "TIMESTAMPADD") == 0 || strcmp(name, "TIMESTAMPDIFF") == 0) {
         buf_printf(out, "%s(%s, ", name, units[e->param]);
         print_list(e, 0, s, out);
-    } else if ((strcmp(name, "FLOOR") == 0 || strcmp(name, "CEIL") == 0) && e->param >= 0 && e->arg_count == 1 &&
-               !type_is_numeric(e->type.kind)) {
+    } else if ((strcmp(name, "FLOOR") == 0 || strcmp(name, "CEIL") == 0) && e->param >= 0 &&
+               e->arg_count == 1 && !type_is_numeric(e->type.kind)) {
         buf_printf(out, "%s(", name);
         print_list(e, 0, s, out);
         buf_printf(out, " TO %s", units[e->param]);

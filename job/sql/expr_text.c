@@ -1,5 +1,6 @@
-/* expr_text.c - functions of text. Positions count code points from 1. A result longer than VALUE_BYTES_MAX is RC_LIMIT. Upper and
- * lower case follow Unicode's simple mapping, one code point to one (so not "ß" to "SS", as Java has it). */
+/* expr_text.c - functions of text. Positions count code points from 1. A result longer than
+ * VALUE_BYTES_MAX is RC_LIMIT. Upper and lower case follow Unicode's simple mapping, one code point
+ * to one (so not "ß" to "SS", as Java has it). */
 #include "job/sql/expr_priv.h"
 
 #include <wctype.h>
@@ -7,7 +8,8 @@
 static enum rc room(struct call *c, uint32_t i, size_t len, uint8_t **to)
 {
     if (len > VALUE_BYTES_MAX)
-        return call_fail(c, i, RC_LIMIT, "the result has %zu bytes, at most %u", len, VALUE_BYTES_MAX);
+        return call_fail(c, i, RC_LIMIT, "the result has %zu bytes, at most %u", len,
+                         VALUE_BYTES_MAX);
     *to = out_room(c, i, len);
     return RC_OK;
 }
@@ -96,7 +98,8 @@ static enum rc row_pad(struct call *c, uint32_t i)
         return RC_OK;
     }
     if (want > VALUE_BYTES_MAX)
-        return call_fail(c, i, RC_LIMIT, "padded to %lld, at most %u", (long long)want, VALUE_BYTES_MAX);
+        return call_fail(c, i, RC_LIMIT, "padded to %lld, at most %u", (long long)want,
+                         VALUE_BYTES_MAX);
     whole = (want - have) / pad_points;
     part = (int64_t)utf8_offset(pad, (uint64_t)((want - have) % pad_points));
     len = s.len + (size_t)whole * pad.len + (size_t)part;
@@ -135,7 +138,8 @@ static struct bytes part_of(struct bytes s, uint64_t from, uint64_t n)
     return rest;
 }
 
-/* A start below zero counts from the end; 0 is the start; a negative length gives null (as the reference has it). */
+/* A start below zero counts from the end; 0 is the start; a negative length gives null (as the
+ * reference has it). */
 static enum rc row_substring(struct call *c, uint32_t i)
 {
     struct bytes s = vec_bytes(&c->args[0], i);
@@ -224,7 +228,8 @@ static bool has_code_point(struct bytes set, const uint8_t *p, uint32_t len)
 
 enum { TRIM_LEFT = 1, TRIM_RIGHT = 2 };
 
-/* Takes off, on the sides of param, all code points that are among those of the second argument (a blank by default). */
+/* Takes off, on the sides of param, all code points that are among those of the second argument (a
+ * blank by default). */
 static enum rc row_trim(struct call *c, uint32_t i)
 {
     struct bytes s = vec_bytes(&c->args[0], i);
@@ -302,7 +307,8 @@ static enum rc row_position(struct call *c, uint32_t i)
     }
     skip = utf8_offset(s, (uint64_t)(from - 1));
     at = find(bytes_of(s.data + skip, s.len - skip), x);
-    out_int(c, i, at == NULL ? 0 : (int64_t)utf8_count(bytes_of(s.data, (size_t)(at - s.data))) + 1);
+    out_int(c, i,
+            at == NULL ? 0 : (int64_t)utf8_count(bytes_of(s.data, (size_t)(at - s.data))) + 1);
     return RC_OK;
 }
 
@@ -318,7 +324,8 @@ static enum rc row_starts_with(struct call *c, uint32_t i)
 /* An empty text to look for changes nothing. */
 static enum rc row_replace(struct call *c, uint32_t i)
 {
-    struct bytes s = vec_bytes(&c->args[0], i), x = vec_bytes(&c->args[1], i), r = vec_bytes(&c->args[2], i);
+    struct bytes s = vec_bytes(&c->args[0], i), x = vec_bytes(&c->args[1], i),
+                 r = vec_bytes(&c->args[2], i);
     struct bytes rest = s;
     const uint8_t *at;
     size_t hits = 0;
@@ -356,10 +363,12 @@ static enum rc row_split_index(struct call *c, uint32_t i)
     return RC_OK;
 }
 
-/* Each code point of s that is in `from` becomes the one at the same place of `to`, or goes when `to` is shorter. */
+/* Each code point of s that is in `from` becomes the one at the same place of `to`, or goes when
+ * `to` is shorter. */
 static enum rc row_translate(struct call *c, uint32_t i)
 {
-    struct bytes s = vec_bytes(&c->args[0], i), from = vec_bytes(&c->args[1], i), to = vec_bytes(&c->args[2], i);
+    struct bytes s = vec_bytes(&c->args[0], i), from = vec_bytes(&c->args[1], i),
+                 to = vec_bytes(&c->args[2], i);
     uint8_t *out, *at;
 
     RETURN_IF_ERR(room(c, i, s.len * 4, &out));
@@ -392,7 +401,9 @@ static enum rc unicode_locale(struct call *c)
     if (ev->upper_lower == (locale_t)0)
         ev->upper_lower = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     if (ev->upper_lower == (locale_t)0)
-        return err_set(c->err, RC_UNSUPPORTED, "%s: letters past ASCII need the C library's locale C.UTF-8", c->e->func->name);
+        return err_set(c->err, RC_UNSUPPORTED,
+                       "%s: letters past ASCII need the C library's locale C.UTF-8",
+                       c->e->func->name);
     return RC_OK;
 }
 
@@ -402,7 +413,8 @@ static uint32_t map_case(struct call *c, uint32_t v, bool upper)
 {
     if (v < 0x80)
         return upper ? (v >= 'a' && v <= 'z' ? v - 32 : v) : (v >= 'A' && v <= 'Z' ? v + 32 : v);
-    return (uint32_t)(upper ? towupper_l((wint_t)v, c->ev->upper_lower) : towlower_l((wint_t)v, c->ev->upper_lower));
+    return (uint32_t)(upper ? towupper_l((wint_t)v, c->ev->upper_lower)
+                            : towlower_l((wint_t)v, c->ev->upper_lower));
 }
 
 static bool is_word_part(struct call *c, uint32_t v)
@@ -425,7 +437,9 @@ static enum rc row_case(struct call *c, uint32_t i)
         for (size_t k = 0; k < s.len; k++) {
             uint8_t letter = (uint8_t)((s.data[k] | 0x20) - 'a');
 
-            to[k] = letter >= 26 ? s.data[k] : (uint8_t)(c->e->param == CASE_UPPER ? s.data[k] & ~0x20u : s.data[k] | 0x20u);
+            to[k] = letter >= 26 ? s.data[k]
+                                 : (uint8_t)(c->e->param == CASE_UPPER ? s.data[k] & ~0x20u
+                                                                       : s.data[k] | 0x20u);
         }
         return RC_OK;
     }
@@ -439,7 +453,10 @@ static enum rc row_case(struct call *c, uint32_t i)
         if (v == UINT32_MAX)
             at = put(at, bytes_of(s.data + k, n));
         else
-            at += utf8_put(map_case(c, v, c->e->param == CASE_UPPER || (c->e->param == CASE_INITIAL && !in_word)), at);
+            at += utf8_put(
+                map_case(c, v,
+                         c->e->param == CASE_UPPER || (c->e->param == CASE_INITIAL && !in_word)),
+                at);
         in_word = v != UINT32_MAX && is_word_part(c, v);
         k += n;
     }
@@ -514,7 +531,8 @@ static void like_end_segment(struct like_build *b)
     }
 }
 
-static enum rc like_compile(struct arena *a, struct bytes pattern, struct bytes escape, const struct like **out, struct err *err)
+static enum rc like_compile(struct arena *a, struct bytes pattern, struct bytes escape,
+                            const struct like **out, struct err *err)
 {
     struct like_build b = {.like = ARENA_NEW(a, struct like)};
     bool star_last = false;
@@ -528,14 +546,16 @@ static enum rc like_compile(struct arena *a, struct bytes pattern, struct bytes 
         uint32_t n = utf8_len(pattern.data + i, pattern.data + pattern.len);
         bool literal = false;
 
-        if (escape.data != NULL && n == escape.len && memcmp(pattern.data + i, escape.data, n) == 0) {
+        if (escape.data != NULL && n == escape.len &&
+            memcmp(pattern.data + i, escape.data, n) == 0) {
             i += n;
             if (i == pattern.len)
                 return err_set(err, RC_INVALID, "LIKE: the pattern ends in its escape character");
             n = utf8_len(pattern.data + i, pattern.data + pattern.len);
             if (pattern.data[i] != '%' && pattern.data[i] != '_' &&
                 !(n == escape.len && memcmp(pattern.data + i, escape.data, n) == 0))
-                return err_set(err, RC_INVALID, "LIKE: the escape character stands before %%, _ or itself only");
+                return err_set(err, RC_INVALID,
+                               "LIKE: the escape character stands before %%, _ or itself only");
             literal = true;
         }
         star_last = !literal && pattern.data[i] == '%';
@@ -561,7 +581,8 @@ static enum rc like_compile(struct arena *a, struct bytes pattern, struct bytes 
 }
 
 /* End of the segment when it matches at p; NULL. */
-static const uint8_t *segment_at(const struct like *l, const struct like_segment *s, const uint8_t *p, const uint8_t *end)
+static const uint8_t *segment_at(const struct like *l, const struct like_segment *s,
+                                 const uint8_t *p, const uint8_t *end)
 {
     for (uint32_t k = 0; k < s->count; k++) {
         const struct like_item *item = &l->items[s->first + k];
@@ -571,7 +592,8 @@ static const uint8_t *segment_at(const struct like *l, const struct like_segment
                 return NULL;
             p += utf8_len(p, end);
         } else {
-            if ((size_t)(end - p) < item->literal.len || memcmp(p, item->literal.data, item->literal.len) != 0)
+            if ((size_t)(end - p) < item->literal.len ||
+                memcmp(p, item->literal.data, item->literal.len) != 0)
                 return NULL;
             p += item->literal.len;
         }
@@ -580,7 +602,8 @@ static const uint8_t *segment_at(const struct like *l, const struct like_segment
 }
 
 /* Leftmost match of the segment from p on. */
-static const uint8_t *segment_find(const struct like *l, const struct like_segment *s, const uint8_t *p, const uint8_t *end)
+static const uint8_t *segment_find(const struct like *l, const struct like_segment *s,
+                                   const uint8_t *p, const uint8_t *end)
 {
     const struct like_item *first = &l->items[s->first];
 
@@ -672,26 +695,61 @@ static enum rc bind_like_pattern(struct bind *b, const struct ast_expr *ast, str
     return RC_OK;
 }
 
-const struct func func_concat_op = {.name = "||", .args = "ss", .result = 's', .flags = FUNC_FALLIBLE, .row = row_concat};
+const struct func func_concat_op = {
+    .name = "||", .args = "ss", .result = 's', .flags = FUNC_FALLIBLE, .row = row_concat};
 
 const struct func text_funcs[] = {
     {.name = "CONCAT", .args = "s*", .result = 's', .flags = FUNC_FALLIBLE, .row = row_concat},
-    {.name = "CONCAT_WS", .args = "ss*", .result = 's', .flags = FUNC_FALLIBLE | FUNC_LENIENT, .row = row_concat_ws},
+    {.name = "CONCAT_WS",
+     .args = "ss*",
+     .result = 's',
+     .flags = FUNC_FALLIBLE | FUNC_LENIENT,
+     .row = row_concat_ws},
     {.name = "REPEAT", .args = "si", .result = 's', .flags = FUNC_FALLIBLE, .row = row_repeat},
-    {.name = "LPAD", .args = "sis", .result = 's', .flags = FUNC_FALLIBLE | FUNC_NULLABLE, .row = row_pad, .param = 1},
-    {.name = "RPAD", .args = "sis", .result = 's', .flags = FUNC_FALLIBLE | FUNC_NULLABLE, .row = row_pad},
+    {.name = "LPAD",
+     .args = "sis",
+     .result = 's',
+     .flags = FUNC_FALLIBLE | FUNC_NULLABLE,
+     .row = row_pad,
+     .param = 1},
+    {.name = "RPAD",
+     .args = "sis",
+     .result = 's',
+     .flags = FUNC_FALLIBLE | FUNC_NULLABLE,
+     .row = row_pad},
     {.name = "CHAR_LENGTH", .args = "s", .result = 'i', .row = row_char_length},
-    {.name = "CHARACTER_LENGTH", .canonical = "CHAR_LENGTH", .args = "s", .result = 'i', .row = row_char_length},
-    {.name = "LENGTH", .canonical = "CHAR_LENGTH", .args = "s", .result = 'i', .row = row_char_length},
+    {.name = "CHARACTER_LENGTH",
+     .canonical = "CHAR_LENGTH",
+     .args = "s",
+     .result = 'i',
+     .row = row_char_length},
+    {.name = "LENGTH",
+     .canonical = "CHAR_LENGTH",
+     .args = "s",
+     .result = 'i',
+     .row = row_char_length},
     {.name = "OCTET_LENGTH", .args = "y", .result = 'i', .row = row_octet_length},
-    {.name = "SUBSTRING", .args = "si?i", .result = 's', .flags = FUNC_NULLABLE, .row = row_substring},
-    {.name = "SUBSTR", .canonical = "SUBSTRING", .args = "si?i", .result = 's', .flags = FUNC_NULLABLE, .row = row_substring},
+    {.name = "SUBSTRING",
+     .args = "si?i",
+     .result = 's',
+     .flags = FUNC_NULLABLE,
+     .row = row_substring},
+    {.name = "SUBSTR",
+     .canonical = "SUBSTRING",
+     .args = "si?i",
+     .result = 's',
+     .flags = FUNC_NULLABLE,
+     .row = row_substring},
     {.name = "LEFT", .args = "si", .result = 's', .row = row_left_right},
     {.name = "RIGHT", .args = "si", .result = 's', .row = row_left_right, .param = 1},
     {.name = "REVERSE", .args = "s", .result = 's', .row = row_reverse},
     {.name = "OVERLAY", .args = "ssi?i", .result = 's', .flags = FUNC_FALLIBLE, .row = row_overlay},
     {.name = "TRIM", .args = "s?s", .result = 's', .row = row_trim, .bind = bind_trim},
-    {.name = "BTRIM", .args = "s?s", .result = 's', .row = row_trim, .param = TRIM_LEFT | TRIM_RIGHT},
+    {.name = "BTRIM",
+     .args = "s?s",
+     .result = 's',
+     .row = row_trim,
+     .param = TRIM_LEFT | TRIM_RIGHT},
     {.name = "LTRIM", .args = "s?s", .result = 's', .row = row_trim, .param = TRIM_LEFT},
     {.name = "RTRIM", .args = "s?s", .result = 's', .row = row_trim, .param = TRIM_RIGHT},
     {.name = "POSITION", .args = "ss", .result = 'i', .row = row_position},
@@ -700,13 +758,41 @@ const struct func text_funcs[] = {
     {.name = "STARTSWITH", .args = "ss", .result = 'b', .row = row_starts_with},
     {.name = "ENDSWITH", .args = "ss", .result = 'b', .row = row_starts_with, .param = 1},
     {.name = "REPLACE", .args = "sss", .result = 's', .flags = FUNC_FALLIBLE, .row = row_replace},
-    {.name = "SPLIT_INDEX", .args = "ssi", .result = 's', .flags = FUNC_NULLABLE, .row = row_split_index},
-    {.name = "TRANSLATE", .args = "sss", .result = 's', .flags = FUNC_FALLIBLE, .row = row_translate},
-    {.name = "UPPER", .args = "s", .result = 's', .flags = FUNC_FALLIBLE, .row = row_case, .param = CASE_UPPER},
-    {.name = "LOWER", .args = "s", .result = 's', .flags = FUNC_FALLIBLE, .row = row_case, .param = CASE_LOWER},
-    {.name = "INITCAP", .args = "s", .result = 's', .flags = FUNC_FALLIBLE, .row = row_case, .param = CASE_INITIAL},
+    {.name = "SPLIT_INDEX",
+     .args = "ssi",
+     .result = 's',
+     .flags = FUNC_NULLABLE,
+     .row = row_split_index},
+    {.name = "TRANSLATE",
+     .args = "sss",
+     .result = 's',
+     .flags = FUNC_FALLIBLE,
+     .row = row_translate},
+    {.name = "UPPER",
+     .args = "s",
+     .result = 's',
+     .flags = FUNC_FALLIBLE,
+     .row = row_case,
+     .param = CASE_UPPER},
+    {.name = "LOWER",
+     .args = "s",
+     .result = 's',
+     .flags = FUNC_FALLIBLE,
+     .row = row_case,
+     .param = CASE_LOWER},
+    {.name = "INITCAP",
+     .args = "s",
+     .result = 's',
+     .flags = FUNC_FALLIBLE,
+     .row = row_case,
+     .param = CASE_INITIAL},
     {.name = "ASCII", .args = "s", .result = 'i', .row = row_ascii},
     {.name = "CHR", .args = "i", .result = 's', .row = row_chr},
-    {.name = "LIKE", .args = "ss?s", .result = 'b', .flags = FUNC_FALLIBLE, .row = row_like, .bind = bind_like_pattern},
+    {.name = "LIKE",
+     .args = "ss?s",
+     .result = 'b',
+     .flags = FUNC_FALLIBLE,
+     .row = row_like,
+     .bind = bind_like_pattern},
     {.name = NULL},
 };

@@ -1,11 +1,12 @@
-/* expr_time.c - functions of dates, times and timestamps. TIMESTAMP_LTZ shows its fields in the zone of the evaluation
- * (table.local-time-zone); adding to it moves the instant, as the reference does. */
+/* expr_time.c - functions of dates, times and timestamps. TIMESTAMP_LTZ shows its fields in the
+ * zone of the evaluation (table.local-time-zone); adding to it moves the instant, as the reference
+ * does. */
 #include "job/sql/expr_priv.h"
 
 #include <stdio.h>
 
 #define NS_PER_SECOND 1000000000LL
-#define ARG_UNIX_MS_MAX 253402300799999LL /* 9999-12-31 23:59:59.999 */
+#define ARG_UNIX_MS_MAX 253402300799999LL   /* 9999-12-31 23:59:59.999 */
 #define ARG_UNIX_MS_MIN (-62135596800000LL) /* 0001-01-01 */
 
 /* Fields of an argument as local days and nanoseconds of the day, and its offset from UTC. */
@@ -55,9 +56,12 @@ static enum rc put_parts(struct call *c, uint32_t i, int64_t days, int64_t ns)
         return RC_OK;
     default:
         if (timestamp_join(days, ns, t.precision, &v, NULL) != RC_OK)
-            return call_fail(c, i, RC_INVALID, "the time is out of the range of TIMESTAMP(%u)", t.precision);
-        if (t.kind == TYPE_TIMESTAMP_LTZ && zone_timestamp_to_utc(c->ev->zone, v, t.precision, &v, NULL) != RC_OK)
-            return call_fail(c, i, RC_INVALID, "the time is out of the range of TIMESTAMP_LTZ(%u)", t.precision);
+            return call_fail(c, i, RC_INVALID, "the time is out of the range of TIMESTAMP(%u)",
+                             t.precision);
+        if (t.kind == TYPE_TIMESTAMP_LTZ &&
+            zone_timestamp_to_utc(c->ev->zone, v, t.precision, &v, NULL) != RC_OK)
+            return call_fail(c, i, RC_INVALID, "the time is out of the range of TIMESTAMP_LTZ(%u)",
+                             t.precision);
         out_int(c, i, v);
         return RC_OK;
     }
@@ -72,8 +76,9 @@ static enum rc want_time(struct bind *b, struct expr *e, uint32_t k)
     if (x->type.kind == TYPE_NULL || type_is_text(x->type.kind))
         return node_cast(b, x, ts, false, x->pos, &e->args[k]);
     if (x->type.kind != TYPE_DATE && x->type.kind != TYPE_TIME && !type_is_timestamp(x->type.kind))
-        return bind_error(b, x->pos, RC_INVALID, "%s: argument %u is %s, expected a date, time or timestamp", e->func->name, k + 1,
-                          type_str(b->arena, x->type, false));
+        return bind_error(b, x->pos, RC_INVALID,
+                          "%s: argument %u is %s, expected a date, time or timestamp",
+                          e->func->name, k + 1, type_str(b->arena, x->type, false));
     return RC_OK;
 }
 
@@ -98,14 +103,18 @@ static enum rc row_shift(struct call *c, uint32_t i)
         return RC_OK;
     }
     if (!months) {
-        if (__builtin_mul_overflow(by, timestamp_units_per_ms(t.precision), &by) || __builtin_add_overflow(v, by, &v))
-            return call_fail(c, i, RC_INVALID, "the time is out of the range of TIMESTAMP(%u)", t.precision);
+        if (__builtin_mul_overflow(by, timestamp_units_per_ms(t.precision), &by) ||
+            __builtin_add_overflow(v, by, &v))
+            return call_fail(c, i, RC_INVALID, "the time is out of the range of TIMESTAMP(%u)",
+                             t.precision);
         out_int(c, i, v);
         return RC_OK;
     }
     timestamp_split(v, t.precision, &days, &ns);
-    if (days != (int32_t)days || timestamp_join(days_add_months(days, by), ns, t.precision, &v, NULL) != RC_OK)
-        return call_fail(c, i, RC_INVALID, "the time is out of the range of TIMESTAMP(%u)", t.precision);
+    if (days != (int32_t)days ||
+        timestamp_join(days_add_months(days, by), ns, t.precision, &v, NULL) != RC_OK)
+        return call_fail(c, i, RC_INVALID, "the time is out of the range of TIMESTAMP(%u)",
+                         t.precision);
     out_int(c, i, v);
     return RC_OK;
 }
@@ -117,9 +126,10 @@ static enum rc kernel_shift(struct call *c)
     const int64_t *from = x->c.values;
     int64_t *to, units, bad = 0;
 
-    if (!type_is_timestamp(c->e->type.kind) || by->c.type.kind != TYPE_INTERVAL_DAY || !by->single || x->single ||
-        vec_null(by, 0) ||
-        __builtin_mul_overflow(vec_int(by, 0), timestamp_units_per_ms(c->e->type.precision), &units))
+    if (!type_is_timestamp(c->e->type.kind) || by->c.type.kind != TYPE_INTERVAL_DAY ||
+        !by->single || x->single || vec_null(by, 0) ||
+        __builtin_mul_overflow(vec_int(by, 0), timestamp_units_per_ms(c->e->type.precision),
+                               &units))
         return call_rows(c, row_shift, true);
     out_begin(c, c->e->type, c->n, false);
     out_strict_validity(c);
@@ -131,11 +141,13 @@ static enum rc kernel_shift(struct call *c)
     return bad < 0 ? call_rows(c, row_shift, true) : RC_OK;
 }
 
-const struct func func_shift_time = {.name = "+", .args = "xx", .flags = FUNC_FALLIBLE, .kernel = kernel_shift};
+const struct func func_shift_time = {
+    .name = "+", .args = "xx", .flags = FUNC_FALLIBLE, .kernel = kernel_shift};
 
 /* ---- TIMESTAMPDIFF --------------------------------------------------------------------------- */
 
-/* Whole months from a to b, a <= b: the most that can be added to a (days cut to the month's length) without passing b. */
+/* Whole months from a to b, a <= b: the most that can be added to a (days cut to the month's
+ * length) without passing b. */
 static int64_t months_between(struct parts a, struct parts b)
 {
     struct civil ca = civil_of_days(a.days), cb = civil_of_days(b.days);
@@ -149,14 +161,17 @@ static int64_t months_between(struct parts a, struct parts b)
 
 static enum rc row_diff(struct call *c, uint32_t i)
 {
-    static const int64_t unit_ns[] = {[UNIT_WEEK] = 7 * NS_PER_DAY, [UNIT_DAY] = NS_PER_DAY, [UNIT_HOUR] = 3600 * NS_PER_SECOND,
-                                      [UNIT_MINUTE] = 60 * NS_PER_SECOND, [UNIT_SECOND] = NS_PER_SECOND,
-                                      [UNIT_MILLISECOND] = 1000000, [UNIT_MICROSECOND] = 1000, [UNIT_NANOSECOND] = 1};
+    static const int64_t unit_ns[] = {
+        [UNIT_WEEK] = 7 * NS_PER_DAY,       [UNIT_DAY] = NS_PER_DAY,
+        [UNIT_HOUR] = 3600 * NS_PER_SECOND, [UNIT_MINUTE] = 60 * NS_PER_SECOND,
+        [UNIT_SECOND] = NS_PER_SECOND,      [UNIT_MILLISECOND] = 1000000,
+        [UNIT_MICROSECOND] = 1000,          [UNIT_NANOSECOND] = 1};
     enum time_unit unit = (enum time_unit)c->e->param;
     struct parts a = {0}, b = {0};
     int128 diff;
 
-    if (unit >= UNIT_WEEK && c->args[0].c.type.kind == TYPE_TIMESTAMP_LTZ) { /* instants, whatever the zone does */
+    if (unit >= UNIT_WEEK &&
+        c->args[0].c.type.kind == TYPE_TIMESTAMP_LTZ) { /* instants, whatever the zone does */
         timestamp_split(vec_int(&c->args[0], i), c->args[0].c.type.precision, &a.days, &a.ns);
         timestamp_split(vec_int(&c->args[1], i), c->args[1].c.type.precision, &b.days, &b.ns);
     } else {
@@ -182,14 +197,19 @@ static enum rc bind_diff(struct bind *b, const struct ast_expr *ast, struct expr
     enum time_unit unit;
     struct type t;
 
-    if (ast->unit == NULL || !time_unit_parse(ast->unit, &unit) || unit < UNIT_YEAR || unit > UNIT_NANOSECOND)
-        return bind_error(b, ast->pos, RC_INVALID, "TIMESTAMPDIFF of %s, expected YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE or SECOND",
-                          ast->unit == NULL ? "nothing" : ast->unit);
+    if (ast->unit == NULL || !time_unit_parse(ast->unit, &unit) || unit < UNIT_YEAR ||
+        unit > UNIT_NANOSECOND)
+        return bind_error(
+            b, ast->pos, RC_INVALID,
+            "TIMESTAMPDIFF of %s, expected YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE or SECOND",
+            ast->unit == NULL ? "nothing" : ast->unit);
     for (uint32_t k = 0; k < 2; k++)
         RETURN_IF_ERR(want_time(b, e, k));
     if (!type_common(e->args[0]->type, e->args[1]->type, &t))
-        return bind_error(b, ast->pos, RC_INVALID, "TIMESTAMPDIFF of %s and %s, expected a CAST of one of them",
-                          type_str(b->arena, e->args[0]->type, false), type_str(b->arena, e->args[1]->type, false));
+        return bind_error(b, ast->pos, RC_INVALID,
+                          "TIMESTAMPDIFF of %s and %s, expected a CAST of one of them",
+                          type_str(b->arena, e->args[0]->type, false),
+                          type_str(b->arena, e->args[1]->type, false));
     for (uint32_t k = 0; k < 2; k++)
         RETURN_IF_ERR(node_cast(b, e->args[k], t, false, ast->pos, &e->args[k]));
     e->param = (int32_t)unit;
@@ -282,12 +302,14 @@ static enum rc bind_extract(struct bind *b, const struct ast_expr *ast, struct e
     if (e->func->param < 0) {
         if (ast->unit == NULL || !time_unit_parse(ast->unit, &unit))
             return bind_error(b, ast->pos, RC_INVALID,
-                              "EXTRACT of %s, expected YEAR, QUARTER, MONTH, WEEK, DAY, DOY, DOW, HOUR, MINUTE, SECOND, MILLISECOND or EPOCH",
+                              "EXTRACT of %s, expected YEAR, QUARTER, MONTH, WEEK, DAY, DOY, DOW, "
+                              "HOUR, MINUTE, SECOND, MILLISECOND or EPOCH",
                               ast->unit == NULL ? "nothing" : ast->unit);
     }
     RETURN_IF_ERR(want_time(b, e, 0));
     if (e->args[0]->type.kind == TYPE_TIME && !is_time_of_day(unit))
-        return bind_error(b, ast->pos, RC_INVALID, "%s of a TIME", e->func->param < 0 ? ast->unit : e->func->name);
+        return bind_error(b, ast->pos, RC_INVALID, "%s of a TIME",
+                          e->func->param < 0 ? ast->unit : e->func->name);
     e->type.nullable = e->args[0]->type.nullable;
     e->param = (int32_t)unit;
     return RC_OK;
@@ -329,7 +351,9 @@ static int64_t floor_days(enum time_unit unit, int64_t days)
 
 static int64_t next_days(enum time_unit unit, int64_t floor)
 {
-    static const int32_t months[] = {[UNIT_MILLENNIUM] = 12000, [UNIT_CENTURY] = 1200, [UNIT_DECADE] = 120, [UNIT_YEAR] = 12, [UNIT_QUARTER] = 3, [UNIT_MONTH] = 1};
+    static const int32_t months[] = {
+        [UNIT_MILLENNIUM] = 12000, [UNIT_CENTURY] = 1200, [UNIT_DECADE] = 120,
+        [UNIT_YEAR] = 12,          [UNIT_QUARTER] = 3,    [UNIT_MONTH] = 1};
 
     if (unit <= UNIT_MONTH)
         return days_add_months(floor, months[unit]);
@@ -338,8 +362,10 @@ static int64_t next_days(enum time_unit unit, int64_t floor)
 
 static enum rc row_floor_time(struct call *c, uint32_t i, bool ceil_it)
 {
-    static const int64_t step_ns[] = {[UNIT_HOUR] = 3600 * NS_PER_SECOND, [UNIT_MINUTE] = 60 * NS_PER_SECOND, [UNIT_SECOND] = NS_PER_SECOND,
-                                      [UNIT_MILLISECOND] = 1000000, [UNIT_MICROSECOND] = 1000, [UNIT_NANOSECOND] = 1};
+    static const int64_t step_ns[] = {
+        [UNIT_HOUR] = 3600 * NS_PER_SECOND, [UNIT_MINUTE] = 60 * NS_PER_SECOND,
+        [UNIT_SECOND] = NS_PER_SECOND,      [UNIT_MILLISECOND] = 1000000,
+        [UNIT_MICROSECOND] = 1000,          [UNIT_NANOSECOND] = 1};
     enum time_unit unit = (enum time_unit)c->e->param;
     struct parts p;
     int64_t days, ns = 0;
@@ -377,21 +403,27 @@ static enum rc bind_floor(struct bind *b, const struct ast_expr *ast, struct exp
         if (e->args[0]->type.kind == TYPE_NULL)
             e->args[0] = node_null(b, type_of(TYPE_INT), ast->pos);
         if (!type_is_numeric(e->args[0]->type.kind))
-            return bind_error(b, e->args[0]->pos, RC_INVALID, "%s: argument 1 is %s, expected a number, or a time TO a unit",
+            return bind_error(b, e->args[0]->pos, RC_INVALID,
+                              "%s: argument 1 is %s, expected a number, or a time TO a unit",
                               e->func->name, type_str(b->arena, e->args[0]->type, false));
         e->type = e->args[0]->type;
         e->type.scale = 0;
         if (e->type.kind == TYPE_DECIMAL && e->args[0]->type.scale > 0 && /* 9.5 goes up to 10 */
             e->type.precision == e->args[0]->type.scale)
-            e->type.precision = e->type.precision < DECIMAL_PRECISION_MAX ? (uint8_t)(e->type.precision + 1) : DECIMAL_PRECISION_MAX;
+            e->type.precision = e->type.precision < DECIMAL_PRECISION_MAX
+                                    ? (uint8_t)(e->type.precision + 1)
+                                    : DECIMAL_PRECISION_MAX;
         e->param = -1;
         return RC_OK;
     }
     RETURN_IF_ERR(want_time(b, e, 0));
-    if (!time_unit_parse(ast->unit, &unit) || unit > UNIT_NANOSECOND || (e->args[0]->type.kind == TYPE_TIME && unit < UNIT_HOUR) ||
+    if (!time_unit_parse(ast->unit, &unit) || unit > UNIT_NANOSECOND ||
+        (e->args[0]->type.kind == TYPE_TIME && unit < UNIT_HOUR) ||
         (e->args[0]->type.kind == TYPE_DATE && unit > UNIT_DAY))
-        return bind_error(b, ast->pos, RC_INVALID, "%s of %s TO %s, expected YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE or SECOND",
-                          e->func->name, type_str(b->arena, e->args[0]->type, false), ast->unit);
+        return bind_error(
+            b, ast->pos, RC_INVALID,
+            "%s of %s TO %s, expected YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE or SECOND",
+            e->func->name, type_str(b->arena, e->args[0]->type, false), ast->unit);
     e->type = e->args[0]->type;
     e->param = (int32_t)unit;
     return RC_OK;
@@ -439,7 +471,8 @@ static enum rc bind_format(struct bind *b, const struct ast_expr *ast, struct ex
         return RC_OK;
     rc = time_format_new(b->arena, vec_bytes(&e->args[k]->value, 0), &f, &inner);
     if (rc != RC_OK)
-        return bind_error(b, e->args[k]->pos.line == 0 ? ast->pos : e->args[k]->pos, rc, "%s", inner.msg);
+        return bind_error(b, e->args[k]->pos.line == 0 ? ast->pos : e->args[k]->pos, rc, "%s",
+                          inner.msg);
     e->prepared = f;
     return RC_OK;
 }
@@ -478,7 +511,8 @@ static enum rc row_date_format(struct call *c, uint32_t i)
     return RC_OK;
 }
 
-/* Text by a format (argument k when there is one, else as a timestamp's text); *ok false: it does not fit. */
+/* Text by a format (argument k when there is one, else as a timestamp's text); *ok false: it does
+ * not fit. */
 static enum rc parse_text(struct call *c, uint32_t i, uint32_t k, bool *ok, struct parts *p)
 {
     struct bytes text = vec_bytes(&c->args[0], i);
@@ -510,7 +544,8 @@ static enum rc row_to_time(struct call *c, uint32_t i)
     return RC_OK;
 }
 
-/* TO_TIMESTAMP_LTZ(text [, format [, zone]]), or (number [, 0 seconds | 3 milliseconds]); null outside of the years 1 to 9999. */
+/* TO_TIMESTAMP_LTZ(text [, format [, zone]]), or (number [, 0 seconds | 3 milliseconds]); null
+ * outside of the years 1 to 9999. */
 static enum rc row_to_ltz(struct call *c, uint32_t i)
 {
     const struct zone *zone = c->ev->zone;
@@ -523,8 +558,11 @@ static enum rc row_to_ltz(struct call *c, uint32_t i)
 
         v = vec_int(&c->args[0], i);
         if (scale != 0 && scale != 3)
-            return call_fail(c, i, RC_INVALID, "the precision is %lld, expected 0 (seconds) or 3 (milliseconds)", (long long)scale);
-        if ((scale == 0 && __builtin_mul_overflow(v, 1000, &v)) || v > ARG_UNIX_MS_MAX || v < ARG_UNIX_MS_MIN)
+            return call_fail(c, i, RC_INVALID,
+                             "the precision is %lld, expected 0 (seconds) or 3 (milliseconds)",
+                             (long long)scale);
+        if ((scale == 0 && __builtin_mul_overflow(v, 1000, &v)) || v > ARG_UNIX_MS_MAX ||
+            v < ARG_UNIX_MS_MIN)
             out_null(c, i);
         else
             out_int(c, i, v);
@@ -553,11 +591,15 @@ static enum rc bind_to_ltz(struct bind *b, const struct ast_expr *ast, struct ex
     } else if (type_is_text(first)) {
         for (uint32_t k = 1; k < e->arg_count; k++) {
             if (!type_is_text(e->args[k]->type.kind))
-                return bind_error(b, ast->pos, RC_INVALID, "TO_TIMESTAMP_LTZ, expected (number [, 0 or 3]) or (text [, format [, zone]])");
+                return bind_error(
+                    b, ast->pos, RC_INVALID,
+                    "TO_TIMESTAMP_LTZ, expected (number [, 0 or 3]) or (text [, format [, zone]])");
         }
         return bind_format(b, ast, e, 1);
     }
-    return bind_error(b, ast->pos, RC_INVALID, "TO_TIMESTAMP_LTZ, expected (number [, 0 or 3]) or (text [, format [, zone]])");
+    return bind_error(
+        b, ast->pos, RC_INVALID,
+        "TO_TIMESTAMP_LTZ, expected (number [, 0 or 3]) or (text [, format [, zone]])");
 }
 
 static enum rc default_format(struct call *c, const struct time_format **f)
@@ -624,13 +666,39 @@ static enum rc row_convert_tz(struct call *c, uint32_t i)
 
 #define CLOCKED (FUNC_FALLIBLE | FUNC_UNSTABLE)
 #define EXTRACT_OF(name_, unit_)                                                                   \
-    {.name = name_, .canonical = "EXTRACT", .args = "x", .result = 'l', .flags = FUNC_FALLIBLE | FUNC_ZONED, .row = row_extract, .bind = bind_extract, .param = unit_}
+    {                                                                                              \
+        .name = name_, .canonical = "EXTRACT", .args = "x", .result = 'l',                         \
+        .flags = FUNC_FALLIBLE | FUNC_ZONED, .row = row_extract, .bind = bind_extract,             \
+        .param = unit_                                                                             \
+    }
 
 const struct func time_funcs[] = {
-    {.name = "FLOOR", .args = "x", .result = '0', .flags = FUNC_FALLIBLE | FUNC_ZONED, .row = row_floor, .bind = bind_floor},
-    {.name = "CEIL", .args = "x", .result = '0', .flags = FUNC_FALLIBLE | FUNC_ZONED, .row = row_ceil, .bind = bind_floor},
-    {.name = "CEILING", .canonical = "CEIL", .args = "x", .result = '0', .flags = FUNC_FALLIBLE | FUNC_ZONED, .row = row_ceil, .bind = bind_floor},
-    {.name = "EXTRACT", .args = "x", .result = 'l', .flags = FUNC_FALLIBLE | FUNC_ZONED, .row = row_extract, .bind = bind_extract, .param = -1},
+    {.name = "FLOOR",
+     .args = "x",
+     .result = '0',
+     .flags = FUNC_FALLIBLE | FUNC_ZONED,
+     .row = row_floor,
+     .bind = bind_floor},
+    {.name = "CEIL",
+     .args = "x",
+     .result = '0',
+     .flags = FUNC_FALLIBLE | FUNC_ZONED,
+     .row = row_ceil,
+     .bind = bind_floor},
+    {.name = "CEILING",
+     .canonical = "CEIL",
+     .args = "x",
+     .result = '0',
+     .flags = FUNC_FALLIBLE | FUNC_ZONED,
+     .row = row_ceil,
+     .bind = bind_floor},
+    {.name = "EXTRACT",
+     .args = "x",
+     .result = 'l',
+     .flags = FUNC_FALLIBLE | FUNC_ZONED,
+     .row = row_extract,
+     .bind = bind_extract,
+     .param = -1},
     EXTRACT_OF("YEAR", UNIT_YEAR),
     EXTRACT_OF("QUARTER", UNIT_QUARTER),
     EXTRACT_OF("MONTH", UNIT_MONTH),
@@ -641,21 +709,105 @@ const struct func time_funcs[] = {
     EXTRACT_OF("HOUR", UNIT_HOUR),
     EXTRACT_OF("MINUTE", UNIT_MINUTE),
     EXTRACT_OF("SECOND", UNIT_SECOND),
-    {.name = "TIMESTAMPDIFF", .args = "xx", .result = 'i', .flags = FUNC_FALLIBLE | FUNC_ZONED, .row = row_diff, .bind = bind_diff},
-    {.name = "CURRENT_DATE", .args = "", .result = 'D', .flags = CLOCKED | FUNC_NOT_NULL, .row = row_now, .param = NOW_DATE},
-    {.name = "CURRENT_TIME", .args = "", .result = 'M', .flags = CLOCKED | FUNC_NOT_NULL, .row = row_now, .param = NOW_TIME},
-    {.name = "LOCALTIME", .canonical = "CURRENT_TIME", .args = "", .result = 'M', .flags = CLOCKED | FUNC_NOT_NULL, .row = row_now, .param = NOW_TIME},
-    {.name = "LOCALTIMESTAMP", .args = "", .result = 'T', .flags = CLOCKED | FUNC_NOT_NULL, .row = row_now, .param = NOW_TIMESTAMP},
-    {.name = "CURRENT_TIMESTAMP", .args = "", .result = 'Z', .flags = CLOCKED | FUNC_NOT_NULL, .row = row_now, .param = NOW_INSTANT},
-    {.name = "NOW", .canonical = "CURRENT_TIMESTAMP", .args = "", .result = 'Z', .flags = CLOCKED | FUNC_NOT_NULL, .row = row_now, .param = NOW_INSTANT},
-    {.name = "CURRENT_ROW_TIMESTAMP", .canonical = "CURRENT_TIMESTAMP", .args = "", .result = 'Z', .flags = CLOCKED | FUNC_NOT_NULL, .row = row_now, .param = NOW_INSTANT},
-    {.name = "PROCTIME", .canonical = "CURRENT_TIMESTAMP", .args = "", .result = 'Z', .flags = CLOCKED | FUNC_NOT_NULL, .row = row_now, .param = NOW_INSTANT},
-    {.name = "DATE_FORMAT", .args = "ts", .result = 's', .flags = FUNC_FALLIBLE | FUNC_ZONED, .row = row_date_format, .bind = bind_format_1},
-    {.name = "TO_DATE", .args = "s?s", .result = 'D', .flags = FUNC_FALLIBLE | FUNC_NULLABLE, .row = row_to_time, .bind = bind_format_1},
-    {.name = "TO_TIMESTAMP", .args = "s?s", .result = 'T', .flags = FUNC_FALLIBLE | FUNC_NULLABLE, .row = row_to_time, .bind = bind_format_1},
-    {.name = "TO_TIMESTAMP_LTZ", .args = "x?xs", .result = 'Z', .flags = CLOCKED | FUNC_NULLABLE, .row = row_to_ltz, .bind = bind_to_ltz},
-    {.name = "FROM_UNIXTIME", .args = "i?s", .result = 's', .flags = CLOCKED, .row = row_from_unixtime, .bind = bind_format_1},
-    {.name = "UNIX_TIMESTAMP", .args = "?ss", .result = 'l', .flags = CLOCKED | FUNC_NULLABLE, .row = row_unix_timestamp, .bind = bind_format_1, .param = NOW_UNIX},
-    {.name = "CONVERT_TZ", .args = "sss", .result = 's', .flags = CLOCKED | FUNC_NULLABLE, .row = row_convert_tz},
+    {.name = "TIMESTAMPDIFF",
+     .args = "xx",
+     .result = 'i',
+     .flags = FUNC_FALLIBLE | FUNC_ZONED,
+     .row = row_diff,
+     .bind = bind_diff},
+    {.name = "CURRENT_DATE",
+     .args = "",
+     .result = 'D',
+     .flags = CLOCKED | FUNC_NOT_NULL,
+     .row = row_now,
+     .param = NOW_DATE},
+    {.name = "CURRENT_TIME",
+     .args = "",
+     .result = 'M',
+     .flags = CLOCKED | FUNC_NOT_NULL,
+     .row = row_now,
+     .param = NOW_TIME},
+    {.name = "LOCALTIME",
+     .canonical = "CURRENT_TIME",
+     .args = "",
+     .result = 'M',
+     .flags = CLOCKED | FUNC_NOT_NULL,
+     .row = row_now,
+     .param = NOW_TIME},
+    {.name = "LOCALTIMESTAMP",
+     .args = "",
+     .result = 'T',
+     .flags = CLOCKED | FUNC_NOT_NULL,
+     .row = row_now,
+     .param = NOW_TIMESTAMP},
+    {.name = "CURRENT_TIMESTAMP",
+     .args = "",
+     .result = 'Z',
+     .flags = CLOCKED | FUNC_NOT_NULL,
+     .row = row_now,
+     .param = NOW_INSTANT},
+    {.name = "NOW",
+     .canonical = "CURRENT_TIMESTAMP",
+     .args = "",
+     .result = 'Z',
+     .flags = CLOCKED | FUNC_NOT_NULL,
+     .row = row_now,
+     .param = NOW_INSTANT},
+    {.name = "CURRENT_ROW_TIMESTAMP",
+     .canonical = "CURRENT_TIMESTAMP",
+     .args = "",
+     .result = 'Z',
+     .flags = CLOCKED | FUNC_NOT_NULL,
+     .row = row_now,
+     .param = NOW_INSTANT},
+    {.name = "PROCTIME",
+     .canonical = "CURRENT_TIMESTAMP",
+     .args = "",
+     .result = 'Z',
+     .flags = CLOCKED | FUNC_NOT_NULL,
+     .row = row_now,
+     .param = NOW_INSTANT},
+    {.name = "DATE_FORMAT",
+     .args = "ts",
+     .result = 's',
+     .flags = FUNC_FALLIBLE | FUNC_ZONED,
+     .row = row_date_format,
+     .bind = bind_format_1},
+    {.name = "TO_DATE",
+     .args = "s?s",
+     .result = 'D',
+     .flags = FUNC_FALLIBLE | FUNC_NULLABLE,
+     .row = row_to_time,
+     .bind = bind_format_1},
+    {.name = "TO_TIMESTAMP",
+     .args = "s?s",
+     .result = 'T',
+     .flags = FUNC_FALLIBLE | FUNC_NULLABLE,
+     .row = row_to_time,
+     .bind = bind_format_1},
+    {.name = "TO_TIMESTAMP_LTZ",
+     .args = "x?xs",
+     .result = 'Z',
+     .flags = CLOCKED | FUNC_NULLABLE,
+     .row = row_to_ltz,
+     .bind = bind_to_ltz},
+    {.name = "FROM_UNIXTIME",
+     .args = "i?s",
+     .result = 's',
+     .flags = CLOCKED,
+     .row = row_from_unixtime,
+     .bind = bind_format_1},
+    {.name = "UNIX_TIMESTAMP",
+     .args = "?ss",
+     .result = 'l',
+     .flags = CLOCKED | FUNC_NULLABLE,
+     .row = row_unix_timestamp,
+     .bind = bind_format_1,
+     .param = NOW_UNIX},
+    {.name = "CONVERT_TZ",
+     .args = "sss",
+     .result = 's',
+     .flags = CLOCKED | FUNC_NULLABLE,
+     .row = row_convert_tz},
     {.name = NULL},
 };

@@ -6,10 +6,12 @@
 
 struct type type_decimal_of(struct type t)
 {
-    static const uint8_t digits[] = {[TYPE_TINYINT] = 3, [TYPE_SMALLINT] = 5, [TYPE_INT] = 10, [TYPE_BIGINT] = 19};
+    static const uint8_t digits[] = {
+        [TYPE_TINYINT] = 3, [TYPE_SMALLINT] = 5, [TYPE_INT] = 10, [TYPE_BIGINT] = 19};
 
     if (type_is_integer(t.kind))
-        return (struct type){.kind = TYPE_DECIMAL, .nullable = t.nullable, .precision = digits[t.kind]};
+        return (struct type){
+            .kind = TYPE_DECIMAL, .nullable = t.nullable, .precision = digits[t.kind]};
     return t;
 }
 
@@ -35,7 +37,8 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* The result of an operator on numbers that are not both exact with a DECIMAL among them; false: DECIMAL rules apply. */
+/* The result of an operator on numbers that are not both exact with a DECIMAL among them; false:
+ * DECIMAL rules apply. */
 static bool type_plain(struct type a, struct type b, struct type *out)
 {
     bool a_real = a.kind == TYPE_FLOAT || a.kind == TYPE_DOUBLE;
@@ -66,7 +69,8 @@ struct type type_add(struct type a, struct type b)
     if (!type_plain(a, b, &t)) {
         struct type x = type_decimal_of(a), y = type_decimal_of(b);
         uint32_t scale = max_u32(x.scale, y.scale);
-        uint32_t whole = max_u32((uint32_t)(x.precision - x.scale), (uint32_t)(y.precision - y.scale));
+        uint32_t whole =
+            max_u32((uint32_t)(x.precision - x.scale), (uint32_t)(y.precision - y.scale));
 
         t = decimal_adjusted(whole + scale + 1, scale);
     }
@@ -124,11 +128,14 @@ static struct type common_number(struct type a, struct type b)
     if (!type_plain(a, b, &t)) {
         struct type x = type_decimal_of(a), y = type_decimal_of(b);
         uint32_t scale = max_u32(x.scale, y.scale);
-        uint32_t whole = max_u32((uint32_t)(x.precision - x.scale), (uint32_t)(y.precision - y.scale));
+        uint32_t whole =
+            max_u32((uint32_t)(x.precision - x.scale), (uint32_t)(y.precision - y.scale));
 
-        if (whole + scale > DECIMAL_PRECISION_MAX) /* whole digits are worth more than those behind the point */
+        if (whole + scale >
+            DECIMAL_PRECISION_MAX) /* whole digits are worth more than those behind the point */
             scale = DECIMAL_PRECISION_MAX - whole;
-        t = (struct type){.kind = TYPE_DECIMAL, .precision = (uint8_t)(whole + scale), .scale = (uint8_t)scale};
+        t = (struct type){
+            .kind = TYPE_DECIMAL, .precision = (uint8_t)(whole + scale), .scale = (uint8_t)scale};
     }
     return t;
 }
@@ -153,7 +160,9 @@ bool type_common(struct type a, struct type b, struct type *out)
         }
     } else if (a.kind == b.kind) {
         t.precision = a.precision > b.precision ? a.precision : b.precision;
-    } else if (type_is_timestamp(a.kind) && type_is_timestamp(b.kind)) { /* a local time meets an instant: in the session's zone */
+    } else if (type_is_timestamp(a.kind) &&
+               type_is_timestamp(
+                   b.kind)) { /* a local time meets an instant: in the session's zone */
         t.kind = TYPE_TIMESTAMP_LTZ;
         t.precision = a.precision > b.precision ? a.precision : b.precision;
     } else if (a.kind == TYPE_DATE && type_is_timestamp(b.kind)) {
@@ -210,10 +219,12 @@ enum rc expr_coerce(struct arena *a, struct expr *e, struct type to, const char 
     struct type target = to;
 
     if (!implicit_cast(e->type, to))
-        return err_set(err, RC_INVALID, "%s: the query gives %s, the column is %s: write CAST(... AS %s)",
-                       what, type_str(a, e->type, false), type_str(a, to, false), type_str(a, to, false));
+        return err_set(err, RC_INVALID,
+                       "%s: the query gives %s, the column is %s: write CAST(... AS %s)", what,
+                       type_str(a, e->type, false), type_str(a, to, false), type_str(a, to, false));
     target.nullable = true;
-    if (type_is_varlen(e->type.kind)) { /* lengths are not enforced, as table.exec.sink.type-length-enforcer = IGNORE */
+    if (type_is_varlen(e->type.kind)) { /* lengths are not enforced, as
+                                           table.exec.sink.type-length-enforcer = IGNORE */
         x = arena_copy(a, e, sizeof *e);
         x->type = to;
         x->type.nullable = e->type.nullable;

@@ -51,7 +51,8 @@ void out_begin(struct call *c, struct type type, uint32_t n, bool single)
     if (type_is_varlen(type.kind)) {
         o->offsets = scratch(c->ev, ((size_t)n + 1) * sizeof *o->offsets);
         o->offsets[0] = 0;
-        o->bytes = (uint8_t *)o->offsets; /* not NULL, so that 0 may be added to it; bytes_cap says that it is no room */
+        o->bytes = (uint8_t *)o->offsets; /* not NULL, so that 0 may be added to it; bytes_cap says
+                                             that it is no room */
     } else if (type.kind == TYPE_BOOLEAN || type.kind == TYPE_NULL) {
         o->values = arena_calloc(c->ev->arena, bit_words(n) + 1, 8);
     } else {
@@ -89,7 +90,8 @@ uint8_t *out_room(struct call *c, uint32_t row, size_t len)
     struct column *o = &c->out.c;
     size_t at = (size_t)o->offsets[row], need = at + len;
 
-    ASSERT(need <= INT32_MAX); /* who makes long values checks VALUE_BYTES_MAX first, see out_limit */
+    ASSERT(need <=
+           INT32_MAX); /* who makes long values checks VALUE_BYTES_MAX first, see out_limit */
     if (need > c->bytes_cap) {
         size_t cap = need < 4096 ? 4096 : need * 2;
         uint8_t *bytes = scratch(c->ev, cap);
@@ -138,7 +140,8 @@ void out_strict_validity(struct call *c)
     c->out.c.validity = v;
 }
 
-/* Bytes of a column are counted in int32: half of that is where a batch stops, so that the last value still fits. */
+/* Bytes of a column are counted in int32: half of that is where a batch stops, so that the last
+ * value still fits. */
 #define COLUMN_BYTES_MAX (INT32_MAX / 2)
 
 enum rc call_rows(struct call *c, row_fn *fn, bool strict)
@@ -157,7 +160,8 @@ enum rc call_rows(struct call *c, row_fn *fn, bool strict)
             continue;
         }
         if (varlen && c->out.c.offsets[i] > COLUMN_BYTES_MAX)
-            return err_set(c->err, RC_LIMIT, "%s: the values of one batch exceed %d bytes", c->e->text, COLUMN_BYTES_MAX);
+            return err_set(c->err, RC_LIMIT, "%s: the values of one batch exceed %d bytes",
+                           c->e->text, COLUMN_BYTES_MAX);
         RETURN_IF_ERR(fn(c, i));
     }
     return RC_OK;
@@ -194,8 +198,8 @@ enum rc call_fail(struct call *c, uint32_t row, enum rc rc, const char *fmt, ...
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-static void merge_varlen(struct call *c, uint32_t n, const struct vec *pieces, const uint16_t *which,
-                         const uint32_t *pos)
+static void merge_varlen(struct call *c, uint32_t n, const struct vec *pieces,
+                         const uint16_t *which, const uint32_t *pos)
 {
     for (uint32_t i = 0; i < n; i++) {
         if (which[i] == UINT16_MAX || vec_null(&pieces[which[i]], pos[i]))

@@ -1,5 +1,5 @@
-/* utf8.c - code points of UTF-8 text for expressions. Positions and lengths of SQL are code points; text in a batch is valid
- * UTF-8, but nothing here reads past the end if it is not. */
+/* utf8.c - code points of UTF-8 text for expressions. Positions and lengths of SQL are code points;
+ * text in a batch is valid UTF-8, but nothing here reads past the end if it is not. */
 #include "job/sql/expr_priv.h"
 
 uint64_t utf8_count(struct bytes b)
@@ -25,7 +25,13 @@ size_t utf8_offset(struct bytes b, uint64_t code_points)
 uint32_t utf8_get(const uint8_t *p, const uint8_t *end, uint32_t *len)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    uint32_t n = *p < 0x80 ? 1 : *p < 0xc2 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf5 ? 4 : 0, v;
+    uint32_t n = *p < 0x80   ? 1
+                 : *p < 0xc2 ? 0
+                 : *p < 0xe0 ? 2
+                 : *p < 0xf0 ? 3
+                 : *p < 0xf5 ? 4
+                             : 0,
+             v;
 
     *len = 1;
     if (n == 1)

@@ -3,7 +3,7 @@
 #include "job/datetime.h"
 #include "job/decimal.h"
 #include "job/number.h"
-#include "job/sql/expr_priv.h"
+#include "job/sql/date_format.h"
 
 static void numbers(struct bytes text)
 {

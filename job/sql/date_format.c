@@ -1,8 +1,7 @@
-/* expr_format.c - date formats with the letters of Java's DateTimeFormatter, as DATE_FORMAT and TO_TIMESTAMP take them.
- *
- * y u year, M L month (MMM short, MMMM full English name), d day, D day of year, E weekday (EEEE full), a AM/PM, H 0-23, k 1-24, K
- * 0-11, h 1-12 hour, m minute, s second, S fraction, X x Z offset; 'quoted' text; other letters are refused. */
-#include "job/sql/expr_priv.h"
+/* date_format.c - see date_format.h */
+#include "job/sql/date_format.h"
+
+#include "job/number.h"
 
 #include <stdlib.h>
 
@@ -16,9 +15,11 @@ struct time_format {
     struct format_item *items;
 };
 
-static const char *const month_names[] = {"January", "February", "March",     "April",   "May",      "June",
-                                          "July",    "August",   "September", "October", "November", "December"};
-static const char *const day_names[] = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"};
+static const char *const month_names[] = {"January",   "February", "March",    "April",
+                                          "May",       "June",     "July",     "August",
+                                          "September", "October",  "November", "December"};
+static const char *const day_names[] = {"Monday", "Tuesday",  "Wednesday", "Thursday",
+                                        "Friday", "Saturday", "Sunday"};
 
 #define FORMAT_MAX 256u
 #define LETTERS "yuMLdDEaHkKhmsSXxZ"
@@ -40,8 +41,10 @@ static void add_literal(struct time_format *f, struct arena *a, struct bytes tex
     f->items[f->count++].literal = arena_bytes_copy(a, text);
 }
 
-/* 'text' with '' for a quote; *at stands behind the opening quote and then behind the closing one. */
-static enum rc add_quoted(struct time_format *f, struct arena *a, struct bytes p, size_t *at, struct err *err)
+/* 'text' with '' for a quote; *at stands behind the opening quote and then behind the closing one.
+ */
+static enum rc add_quoted(struct time_format *f, struct arena *a, struct bytes p, size_t *at,
+                          struct err *err)
 {
     size_t start = *at, i = *at;
 
@@ -65,7 +68,8 @@ static enum rc add_quoted(struct time_format *f, struct arena *a, struct bytes p
     return RC_OK;
 }
 
-enum rc time_format_new(struct arena *a, struct bytes p, const struct time_format **out, struct err *err)
+enum rc time_format_new(struct arena *a, struct bytes p, const struct time_format **out,
+                        struct err *err)
 {
     struct time_format *f = ARENA_NEW(a, struct time_format);
     char quoted[TEXT_QUOTE_MAX];
@@ -90,8 +94,9 @@ enum rc time_format_new(struct arena *a, struct bytes p, const struct time_forma
         while (i + n < p.len && p.data[i + n] == ch)
             n++;
         if (strchr(LETTERS, ch) == NULL || n > 9)
-            return err_set(err, RC_INVALID, "date format %s: '%c' is not supported, expected letters of %s", text_quote(p, quoted), ch,
-                           LETTERS);
+            return err_set(err, RC_INVALID,
+                           "date format %s: '%c' is not supported, expected letters of %s",
+                           text_quote(p, quoted), ch, LETTERS);
         f->items[f->count].letter = (char)ch;
         f->items[f->count++].count = (uint8_t)n;
         i += n;
@@ -121,7 +126,8 @@ static void put_offset(char letter, uint8_t count, int32_t offset_s, struct buf 
         buf_printf(out, "%s%02u", colon ? ":" : "", u / 60 % 60);
 }
 
-static void print_item(const struct format_item *f, int64_t days, int64_t ns, int32_t offset_s, struct buf *out)
+static void print_item(const struct format_item *f, int64_t days, int64_t ns, int32_t offset_s,
+                       struct buf *out)
 {
     struct civil c = civil_of_days(days);
     uint32_t hour = (uint32_t)(ns / 3600000000000), weekday = (uint32_t)floor_mod(days + 3, 7);
@@ -133,7 +139,8 @@ static void print_item(const struct format_item *f, int64_t days, int64_t ns, in
         break;
     case 'y':
     case 'u':
-        put_padded(f->count == 2 ? (uint32_t)floor_mod(c.year, 100) : (uint32_t)c.year, f->count, out);
+        put_padded(f->count == 2 ? (uint32_t)floor_mod(c.year, 100) : (uint32_t)c.year, f->count,
+                   out);
         break;
     case 'M':
     case 'L':
@@ -146,7 +153,8 @@ static void print_item(const struct format_item *f, int64_t days, int64_t ns, in
         put_padded(c.day, f->count, out);
         break;
     case 'D':
-        put_padded((uint32_t)(days - civil_to_days((struct civil){c.year, 1, 1}) + 1), f->count, out);
+        put_padded((uint32_t)(days - civil_to_days((struct civil){c.year, 1, 1}) + 1), f->count,
+                   out);
         break;
     case 'E':
         buf_printf(out, "%.*s", f->count <= 3 ? 3 : 20, day_names[weekday]);
@@ -183,7 +191,8 @@ static void print_item(const struct format_item *f, int64_t days, int64_t ns, in
     }
 }
 
-void time_format_print(const struct time_format *f, int64_t days, int64_t ns_of_day, int32_t offset_s, struct buf *out)
+void time_format_print(const struct time_format *f, int64_t days, int64_t ns_of_day,
+                       int32_t offset_s, struct buf *out)
 {
     for (uint32_t i = 0; i < f->count; i++)
         print_item(&f->items[i], days, ns_of_day, offset_s, out);
@@ -211,7 +220,8 @@ static bool take_number(const uint8_t **p, const uint8_t *end, uint8_t count, in
 }
 
 /* One of the names, in full or its first three letters; index from 1. */
-static bool take_name(const uint8_t **p, const uint8_t *end, const char *const *names, size_t count, bool full, int64_t *out)
+static bool take_name(const uint8_t **p, const uint8_t *end, const char *const *names, size_t count,
+                      bool full, int64_t *out)
 {
     for (size_t i = 0; i < count; i++) {
         size_t n = full ? strlen(names[i]) : 3;
@@ -262,7 +272,8 @@ static bool take_fraction(const uint8_t **p, const uint8_t *end, uint8_t count, 
     return true;
 }
 
-static bool take_item(const struct format_item *f, const uint8_t **p, const uint8_t *end, struct parsed *v)
+static bool take_item(const struct format_item *f, const uint8_t **p, const uint8_t *end,
+                      struct parsed *v)
 {
     int64_t ignored;
 
@@ -316,7 +327,8 @@ static bool take_item(const struct format_item *f, const uint8_t **p, const uint
     }
 }
 
-bool time_format_parse(const struct time_format *f, struct bytes text, int64_t *days, int64_t *ns_of_day)
+bool time_format_parse(const struct time_format *f, struct bytes text, int64_t *days,
+                       int64_t *ns_of_day)
 {
     const uint8_t *p = text.data, *end = text.data + text.len;
     struct parsed v = {.year = 1970, .month = 1, .day = 1};
@@ -329,7 +341,8 @@ bool time_format_parse(const struct time_format *f, struct bytes text, int64_t *
     if (v.has_hour12)
         v.hour = v.hour12 % 12 + (v.pm ? 12 : 0);
     if (p != end || v.month > 12 || v.day > 31 || v.year > 9999 ||
-        !civil_valid((int32_t)v.year, (uint32_t)v.month, (uint32_t)v.day) || v.hour > 23 || v.minute > 59 || v.second > 59)
+        !civil_valid((int32_t)v.year, (uint32_t)v.month, (uint32_t)v.day) || v.hour > 23 ||
+        v.minute > 59 || v.second > 59)
         return false;
     *days = civil_to_days((struct civil){(int32_t)v.year, (uint8_t)v.month, (uint8_t)v.day});
     if (v.day_of_year > 0)
