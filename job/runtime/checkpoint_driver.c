@@ -668,7 +668,6 @@ static void coordinator_config_of(const struct driver_config *c, struct arena *a
     const struct graph *g = c->graph;
     struct stats_vertex *vertices = ARENA_ARRAY(arena, g->vertex_count, struct stats_vertex);
     struct coordinator_edge *edges = ARENA_ARRAY(arena, g->edge_count, struct coordinator_edge);
-    bool periodic = config_has(c->config, OPT_CP_INTERVAL);
 
     for (uint32_t i = 0; i < g->vertex_count; i++)
         vertices[i] = (struct stats_vertex){g->vertices[i].id, g->vertices[i].name,
@@ -676,31 +675,14 @@ static void coordinator_config_of(const struct driver_config *c, struct arena *a
     for (uint32_t i = 0; i < g->edge_count; i++)
         edges[i] = (struct coordinator_edge){g->edges[i].from_vertex, g->edges[i].to_vertex,
                                              g->edges[i].partitioning == PARTITION_FORWARD};
-    *out = (struct coordinator_config){
-        .interval_ms = periodic ? config_duration_ms(c->config, OPT_CP_INTERVAL) : 0,
-        .timeout_ms = config_duration_ms(c->config, OPT_CP_TIMEOUT),
-        .min_pause_ms = config_duration_ms(c->config, OPT_CP_MIN_PAUSE),
-        .tolerable_failures = periodic ? (uint32_t)config_int(c->config, OPT_CP_TOLERABLE_FAILURES)
-                                       : COORDINATOR_UNLIMITED,
-        .num_retained = (uint32_t)config_int(c->config, OPT_CP_NUM_RETAINED),
-        .retention = (enum checkpoint_retention)config_enum(c->config, OPT_CP_RETENTION),
-        .exactly_once = config_enum(c->config, OPT_CP_MODE) == MODE_EXACTLY_ONCE,
-        .after_tasks_finish = config_bool(c->config, OPT_CP_AFTER_FINISH),
-        .savepoint_dir = config_has(c->config, OPT_SAVEPOINT_DIR)
-                             ? config_string(c->config, OPT_SAVEPOINT_DIR)
-                             : NULL,
-        .first_id = c->first_id,
-        .history_size = (uint32_t)config_int(c->config, OPT_HISTORY_SIZE),
-        .vertex_count = g->vertex_count,
-        .edge_count = g->edge_count,
-        .vertices = vertices,
-        .edges = edges,
-    };
-    if (out->interval_ms > 0 && out->interval_ms < out->min_pause_ms)
-        out->interval_ms = out->min_pause_ms; /* as in Flink */
+    config_coordinator(c->config, out);
+    out->first_id = c->first_id;
+    out->vertex_count = g->vertex_count;
+    out->edge_count = g->edge_count;
+    out->vertices = vertices;
+    out->edges = edges;
     /* Tasks end only when the whole job does; an attempt among those still ending would lack the
      * state of those gone. */
-    out->final_checkpoint = periodic && out->after_tasks_finish;
     out->after_tasks_finish = false;
     env_rng(c->env, "first checkpoint", &out->rng);
 }

@@ -56,33 +56,6 @@ static void hook_discarded(void *ctx, uint64_t checkpoint_id)
 /* ---- life -------------------------------------------------------------------------------------
  */
 
-static void restart_config_of(const struct config *c, struct restart_config *out)
-{
-    *out = (struct restart_config){
-        .kind = config_has(c, OPT_CP_INTERVAL) ? RESTART_KIND_EXPONENTIAL_DELAY : RESTART_KIND_NONE,
-        .fixed_attempts = config_int(c, OPT_RESTART_FIXED_ATTEMPTS),
-        .fixed_delay_ms = config_duration_ms(c, OPT_RESTART_FIXED_DELAY),
-        .rate_max_failures = config_int(c, OPT_RESTART_RATE_MAX),
-        .rate_interval_ms = config_duration_ms(c, OPT_RESTART_RATE_INTERVAL),
-        .rate_delay_ms = config_duration_ms(c, OPT_RESTART_RATE_DELAY),
-        .exp_initial_ms = config_duration_ms(c, OPT_RESTART_EXP_INITIAL),
-        .exp_max_ms = config_duration_ms(c, OPT_RESTART_EXP_MAX),
-        .exp_reset_ms = config_duration_ms(c, OPT_RESTART_EXP_RESET),
-        .exp_attempts = config_int(c, OPT_RESTART_EXP_ATTEMPTS),
-        .exp_multiplier = config_double(c, OPT_RESTART_EXP_MULTIPLIER),
-        .exp_jitter = config_double(c, OPT_RESTART_EXP_JITTER),
-    };
-    if (config_has(c, OPT_RESTART_STRATEGY)) {
-        static const enum restart_kind kinds[] = {
-            /* none|off|disable|fixed-delay|failure-rate|exponential-delay */
-            RESTART_KIND_NONE,        RESTART_KIND_NONE,         RESTART_KIND_NONE,
-            RESTART_KIND_FIXED_DELAY, RESTART_KIND_FAILURE_RATE, RESTART_KIND_EXPONENTIAL_DELAY,
-        };
-
-        out->kind = kinds[config_enum(c, OPT_RESTART_STRATEGY)];
-    }
-}
-
 /* "": jobmanager storage. */
 static enum rc checkpoint_dir_of(const struct config *c, char out[FS_PATH_MAX], struct err *err)
 {
@@ -168,7 +141,7 @@ static struct job *job_alloc(const struct env *env, const struct config *config,
     snprintf(purpose, sizeof purpose, "job %lld", (long long)clock_mono_ns(env->clock));
     env_rng(env, purpose, &job->rng);
     rng_hex(&job->rng, job->id, JOB_ID_LEN);
-    restart_config_of(job->config, &rc);
+    config_restart(job->config, &rc);
     env_rng(env, "restart jitter", &rng);
     job->restart = restart_strategy_new(&rc, rng);
     return job;
