@@ -3,6 +3,7 @@
 #define FIND_AHEAD 64u /* keys whose cache misses overlap */
 #define INDEX_BITS_MIN 8u
 #define INDEX_BITS_MAX 31u
+#define SLAB_BYTES_LEAST (16u << 10)
 #define BIG_ROW_FRACTION 4u /* a row above a slab's quarter has a slab of its own */
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
@@ -57,7 +58,7 @@ void row_group_free(struct row_group *g)
 
 static size_t index_bytes(const struct index *ix)
 {
-    return ix->slots == NULL ? 0 : sizeof(struct slot) << ix->bits;
+    return ix->bits == 0 ? 0 : sizeof(struct slot) << ix->bits;
 }
 
 static size_t cache_bytes(const struct row_cache *c)
@@ -80,12 +81,14 @@ struct row_cache *row_cache_new(struct row_group *g, const struct row_cache_conf
     struct row_cache *c = mem_calloc(1, sizeof *c);
     uint32_t units = config->slab_bytes / UNIT_BYTES;
 
-    ASSERT(config->slab_bytes >= (16u << 10) && config->slab_bytes <= (1u << 20) &&
+    ASSERT(config->slab_bytes >= SLAB_BYTES_LEAST && config->slab_bytes <= (2u << 20) &&
            (config->slab_bytes & (config->slab_bytes - 1)) == 0);
     c->group = g;
     c->config = *config;
     c->unit_bits = (uint32_t)__builtin_ctz(units);
     c->value_at = (uint32_t)(sizeof(struct row) + (config->is_map ? sizeof(struct row_links) : 0));
+    if (config->fixed_value_bytes % 8 == 4)
+        c->value_at += 4; /* a binary row behind its size: its slots are aligned then */
     c->slab_count = 1;
     g->caches = mem_realloc(g->caches, (g->cache_count + 1) * sizeof(struct row_cache *));
     g->caches[g->cache_count++] = c;
@@ -137,7 +140,7 @@ static uint32_t slab_new(struct row_cache *c, uint32_t units, bool cow)
             c->slabs[0] = (struct slab){0};
         }
     }
-    c->bases[id] = mem_alloc((size_t)units * UNIT_BYTES);
+    c->bases[id] = mem_alloc_huge((size_t)units * UNIT_BYTES);
     c->slabs[id] = (struct slab){.units = units, .cow = cow};
     c->slab_bytes += (size_t)units * UNIT_BYTES;
     if (!cow)
@@ -161,20 +164,30 @@ void slab_free(struct row_cache *c, uint32_t id)
     refs_push(&c->free_ids, id);
 }
 
+/* Slabs grow with the state, so that a small one stays small. */
+static uint32_t next_slab_units(const struct row_cache *c, uint32_t least)
+{
+    uint32_t most = 1u << c->unit_bits;
+    uint32_t units = SLAB_BYTES_LEAST / UNIT_BYTES;
+
+    while (units < most && (units < least || (size_t)units * UNIT_BYTES < c->slab_bytes))
+        units *= 2;
+    return units;
+}
+
 uint32_t row_alloc(struct row_cache *c, uint32_t key_len, uint32_t value_cap, bool cow)
 {
-    uint32_t slab_units = 1u << c->unit_bits;
     size_t size = (size_t)c->value_at + value_cap + key_len;
     uint32_t units = (uint32_t)((size + UNIT_BYTES - 1) / UNIT_BYTES);
     uint32_t *open = cow ? &c->cow_slab : &c->open_slab;
     uint32_t id, ref;
     struct row *r;
 
-    if (units > slab_units / BIG_ROW_FRACTION) {
+    if (units > (1u << c->unit_bits) / BIG_ROW_FRACTION) {
         id = slab_new(c, units, cow);
     } else {
         if (*open == 0 || c->slabs[*open].used + units > c->slabs[*open].units)
-            *open = slab_new(c, slab_units, cow);
+            *open = slab_new(c, next_slab_units(c, units), cow);
         id = *open;
     }
     ref = id << c->unit_bits | c->slabs[id].used;
@@ -245,7 +258,8 @@ static void index_add(struct index *ix, uint32_t tag, uint32_t ref)
                                .count = ix->count};
 
         ASSERT(bigger.bits <= INDEX_BITS_MAX);
-        bigger.slots = mem_calloc((size_t)1 << bigger.bits, sizeof(struct slot));
+        bigger.slots = mem_alloc_huge(index_bytes(&bigger));
+        memset(bigger.slots, 0, index_bytes(&bigger));
         for (size_t i = 0; ix->slots != NULL && i < (size_t)1 << ix->bits; i++) {
             if (ix->slots[i].ref != 0)
                 index_put(&bigger, ix->slots[i].tag, ix->slots[i].ref);

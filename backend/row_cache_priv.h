@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #define UNIT_BYTES 16u /* rows begin at multiples of it */
-#define SLAB_IDS_RESERVED 8192u /* free ids that each batch finds: 8 GiB of rows */
+#define SLAB_IDS_RESERVED 8192u /* free ids that each batch finds: 16 GiB of rows */
 
 enum {
     ROW_LIVE = 1,      /* in the index */
@@ -21,7 +21,7 @@ enum {
 };
 enum { BELOW_UNKNOWN, BELOW_YES, BELOW_NO };
 
-/* Header, [links of map rows], value (value_cap bytes), key. The fields that the writer reads without the mutex, units and
+/* Header, [links of map rows], [4 bytes], value (value_cap bytes), key. The fields that the writer reads without the mutex, units and
  * key_len, and the key never change. */
 struct row {
     uint32_t tag;    /* upper half of the hash, as in the index */

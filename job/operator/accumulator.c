@@ -60,15 +60,15 @@ static void describe_call(const struct acc_call *c, struct buf *text)
 
 static void set_null_bit(uint8_t *row, uint32_t field)
 {
-    row[(field + 8) / 8] |= (uint8_t)(1u << ((field + 8) % 8));
+    row[ACC_SIZE_BYTES + (field + 8) / 8] |= (uint8_t)(1u << ((field + 8) % 8));
 }
 static void clear_null_bit(uint8_t *row, uint32_t field)
 {
-    row[(field + 8) / 8] &= (uint8_t)~(1u << ((field + 8) % 8));
+    row[ACC_SIZE_BYTES + (field + 8) / 8] &= (uint8_t)~(1u << ((field + 8) % 8));
 }
 static bool null_bit(const uint8_t *row, uint32_t field)
 {
-    return (row[(field + 8) / 8] >> ((field + 8) % 8)) & 1;
+    return (row[ACC_SIZE_BYTES + (field + 8) / 8] >> ((field + 8) % 8)) & 1;
 }
 
 static enum rc check_retractable(const struct agg_call *call, bool retracts, struct err *err)
@@ -86,7 +86,7 @@ enum rc acc_layout_make(struct arena *a, const struct agg_call *calls, uint32_t 
                         struct err *err)
 {
     struct buf text = {0};
-    uint32_t fields = 0;
+    uint32_t fields = 0, slots;
     uint8_t *row;
 
     memset(out, 0, sizeof *out);
@@ -105,15 +105,16 @@ enum rc acc_layout_make(struct arena *a, const struct agg_call *calls, uint32_t 
         fields += c->field_count;
     }
     out->field_count = fields + (retracts ? 1 : 0);
-    out->header_bytes = (out->field_count + 63 + 8) / 64 * 8;
-    out->row_bytes = out->header_bytes + 8 * out->field_count;
-    out->rows_offset = retracts ? (int32_t)(out->header_bytes + 8 * fields) : -1;
+    slots = ACC_SIZE_BYTES + (out->field_count + 63 + 8) / 64 * 8;
+    out->row_bytes = slots + 8 * out->field_count;
+    out->rows_offset = retracts ? (int32_t)(slots + 8 * fields) : -1;
     row = arena_calloc(a, out->row_bytes, 1);
+    put_be32(row, out->row_bytes - ACC_SIZE_BYTES);
     buf_append_str(&text, "ROW<");
     for (uint32_t i = 0; i < call_count; i++) {
         struct acc_call *c = &out->calls[i];
 
-        c->offset = out->header_bytes + 8 * c->field;
+        c->offset = slots + 8 * c->field;
         describe_call(c, &text);
         if ((is_extreme(c->call.func) || is_pick(c->call.func)) && c->field_count > 0)
             set_null_bit(row, c->field);

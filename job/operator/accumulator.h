@@ -1,6 +1,7 @@
 /* accumulator.h - the running totals of aggregate calls, laid out as one fixed-size binary row per key.
  *
- * A row is Flink's binary row (header with null bits, 8-byte slots); its fields are named after the calls, so that state can be
+ * A row is stored as Flink's RowDataSerializer does: i32 size, big-endian, then the binary row (header with null bits, 8-byte
+ * slots); offsets below count from the size. Its fields are named after the calls, so that state can be
  * judged and carried over by name and meaning:
  *     COUNT          `c` BIGINT
  *     SUM, AVG       `c$low`, `c$high` BIGINT (one 128-bit sum: it never wraps), `c$count` BIGINT; of FLOAT and DOUBLE: `c$sum`
@@ -17,6 +18,8 @@
 #include "backend/state_handle.h"
 #include "job/operator/operators.h"
 
+#define ACC_SIZE_BYTES 4u /* the row's size before it */
+
 enum acc_class { ACC_INT, ACC_DOUBLE, ACC_WIDE, ACC_TEXT }; /* int64, double, 128 bits, bytes */
 
 /* One call, resolved against its input. */
@@ -30,7 +33,7 @@ struct acc_call {
 struct acc_layout {
     uint32_t call_count;
     struct acc_call *calls;
-    uint32_t field_count, header_bytes, row_bytes;
+    uint32_t field_count, row_bytes; /* row_bytes with its size */
     int32_t rows_offset;      /* of `$rows`; -1 */
     const uint8_t *template_row; /* an empty group */
     const char *value_type;   /* "ROW<...>" for the state's description */

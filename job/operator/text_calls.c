@@ -1,6 +1,8 @@
 /* text_calls.c - see text_calls.h */
 #include "job/operator/text_calls.h"
 
+#define LENGTH_BYTES 4u /* stored texts have their length before them, big-endian, as Flink's serializers of STRING and BYTES */
+
 static bool is_text_call(const struct acc_call *c)
 {
     return c->field_count == 0 && c->arg_class == ACC_TEXT && c->result_class == ACC_TEXT;
@@ -75,6 +77,7 @@ void text_calls_release(struct text_calls *t)
         key_builder_release(&t->keys);
     mem_free(t->calls);
     mem_free(t->values);
+    buf_release(&t->stored);
     memset(t, 0, sizeof *t);
 }
 
@@ -93,14 +96,28 @@ uint32_t text_calls_chunk_rows(const struct text_calls *t, const struct batch *i
     return rows < 1 ? 1 : rows > t->rows_max ? t->rows_max : (uint32_t)rows;
 }
 
+/* Length and text, as stored; an absent one has no data. */
+static enum rc stored_text(const struct text_call *c, struct bytes *value, struct err *err)
+{
+    if (value->data == NULL)
+        return RC_OK;
+    if (value->len < LENGTH_BYTES || get_be32(value->data) != value->len - LENGTH_BYTES)
+        return err_set(err, RC_CORRUPT, "call %u: %zu bytes stored, with another length before them", c->index, value->len);
+    value->data += LENGTH_BYTES;
+    value->len -= LENGTH_BYTES;
+    return RC_OK;
+}
+
 static enum rc load_call(struct text_calls *t, struct text_call *c, const struct key_batch *distinct_keys,
                          const struct key_dedup *dedup, struct err *err)
 {
     size_t total = 0;
 
     RETURN_IF_ERR(keyed_get(c->state, distinct_keys, t->values, err));
-    for (uint32_t d = 0; d < dedup->distinct_count; d++)
+    for (uint32_t d = 0; d < dedup->distinct_count; d++) {
+        RETURN_IF_ERR(stored_text(c, &t->values[d], err));
         total += t->values[d].len;
+    }
     buf_clear(&c->loaded);
     buf_reserve(&c->loaded, total + 1); /* no move below: current points into it */
     for (uint32_t d = 0; d < dedup->distinct_count; d++) {
@@ -187,6 +204,24 @@ void text_calls_apply(struct text_calls *t, struct text_call *c, const struct ac
     c->result.bytes = c->result_bytes.data;
 }
 
+/* What keyed_put is given: t->values, each with its length before it in t->stored. */
+static void with_lengths(struct text_calls *t, uint32_t n)
+{
+    size_t total = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        total += LENGTH_BYTES + t->values[i].len;
+    buf_clear(&t->stored);
+    buf_reserve(&t->stored, total + 1); /* no move below: the values point into it */
+    for (uint32_t i = 0; i < n; i++) {
+        struct bytes text = t->values[i];
+
+        t->values[i] = bytes_of(t->stored.data + t->stored.len, LENGTH_BYTES + text.len);
+        buf_append_be32(&t->stored, (uint32_t)text.len);
+        buf_append(&t->stored, text.data, text.len);
+    }
+}
+
 enum rc text_calls_store(struct text_calls *t, const struct key_batch *keys,
                          const struct key_dedup *dedup, struct err *err)
 {
@@ -207,6 +242,7 @@ enum rc text_calls_store(struct text_calls *t, const struct key_batch *keys,
         if (n == 0)
             continue;
         dirty = key_builder_batch(&t->keys);
+        with_lengths(t, n);
         RETURN_IF_ERR(keyed_put(c->state, &dirty, t->values, err));
     }
     return RC_OK;
@@ -218,8 +254,10 @@ enum rc text_calls_results(struct text_calls *t, struct text_call *c, const stru
     ASSERT(keys->count <= t->rows_max);
     RETURN_IF_ERR(keyed_get(c->state, keys, t->values, err));
     buf_clear(&c->result_bytes);
-    for (uint32_t i = 0; i < keys->count; i++)
+    for (uint32_t i = 0; i < keys->count; i++) {
+        RETURN_IF_ERR(stored_text(c, &t->values[i], err));
         put_result(c, i, t->values[i]);
+    }
     c->result.bytes = c->result_bytes.data;
     return RC_OK;
 }

@@ -25,6 +25,7 @@ struct text_calls {
     struct text_call *calls;
     struct key_builder keys; /* of distinct or dirty rows */
     struct bytes *values;    /* scratch, rows_max */
+    struct buf stored;       /* values as they are stored */
     size_t largest_bytes;    /* largest value seen: bounds the next chunk */
 };
 
