@@ -192,7 +192,6 @@ static enum rc execute(struct sql_session *s, struct operation *o, struct statem
 }
 
 static void finish_locked(struct operation *o, enum rc rc, const struct statement_result *result, const struct err *err)
-    REQUIRES(o->gateway->mutex)
 {
     if (rc == RC_OK) {
         if (!o->begun && result->kind == RESULT_JOB)
