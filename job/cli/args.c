@@ -1,6 +1,10 @@
 /* args.c - see args.h */
 #include "job/cli/args.h"
 
+#include "job/sql/sql_error.h"
+
+#define OPTIONS_MAX 64 /* of one verb, looked at for a near name */
+
 static struct arg_option *find(struct arg_option *options, size_t count, const char *word, size_t len)
 {
     for (size_t i = 0; i < count; i++) {
@@ -12,21 +16,22 @@ static struct arg_option *find(struct arg_option *options, size_t count, const c
     return NULL;
 }
 
-/* Length of the common start: enough to name what was probably meant. */
+/* By edit distance, else the longest common start: what was probably meant; NULL. */
 static const char *nearest(const struct arg_option *options, size_t count, const char *word)
 {
-    size_t best = 0;
-    const char *name = NULL;
+    const char *names[OPTIONS_MAX], *name = NULL;
+    size_t n = count < OPTIONS_MAX ? count : OPTIONS_MAX, best = 3; /* more than "--x" */
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < n; i++)
+        names[i] = options[i].name;
+    name = sql_nearest(word, names, n);
+    for (size_t i = 0; name == NULL && i < n; i++) {
         size_t same = 0;
 
-        while (word[same] != '\0' && word[same] == options[i].name[same])
+        while (word[same] != '\0' && word[same] == names[i][same])
             same++;
-        if (same > best && same > 2) {
-            best = same;
-            name = options[i].name;
-        }
+        if (same > best && word[same] == '\0') /* the start of one */
+            return names[i];
     }
     return name;
 }
