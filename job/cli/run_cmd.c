@@ -205,10 +205,12 @@ static int execute_script(struct run *r, const struct ast_script *script)
             continue;
         r->waited = false;
         if (execute(r, script->statements[i], &result, &err) != RC_OK) {
-            if (r->waited && result.job_id[0] != '\0')
-                host_watch(&r->host, result.job_id);
-            host_turn(&r->host);
-            if (r->host.wish == HOST_SUSPEND)
+            if (r->waited && is_insert(script->statements[i]) && result.job_id[0] != '\0') {
+                host_watch(&r->host, result.job_id); /* its report tells all */
+                host_turn(&r->host);
+                return r->host.wish == HOST_SUSPEND ? -1 : EXIT_WRONG;
+            }
+            if (r->waited && r->host.wish == HOST_SUSPEND)
                 return -1; /* its job was suspended while it was waited for */
             return r->waited ? cli_error(r->cli, EXIT_WRONG, "%s", err.msg) : cli_fail(r->cli, &err);
         }

@@ -12,6 +12,7 @@ static void the_set(sigset_t *set)
     sigemptyset(set);
     sigaddset(set, SIGINT);
     sigaddset(set, SIGTERM);
+    sigaddset(set, SIGHUP);
 }
 
 enum rc signals_open(struct signals *s, struct err *err)
@@ -37,7 +38,7 @@ int signals_take(struct signals *s, int wait_ms)
         return 0;
     if (read(s->fd, &info, sizeof info) != (ssize_t)sizeof info)
         return 0;
-    return (int)info.ssi_signo;
+    return info.ssi_signo == SIGHUP ? SIGTERM : (int)info.ssi_signo;
 }
 
 void signals_close(struct signals *s)

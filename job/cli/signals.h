@@ -1,4 +1,5 @@
-/* signals.h - SIGINT and SIGTERM as something to ask for instead of a handler.
+/* signals.h - SIGINT and SIGTERM as something to ask for instead of a handler. SIGHUP (the terminal is gone) counts as SIGTERM, unless it
+ * is ignored (nohup).
  *
  * They are blocked before any other thread starts (threads inherit that), then read by the main thread where it waits. */
 #ifndef VARVE_JOB_CLI_SIGNALS_H

@@ -7,11 +7,13 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 struct http_server {
     const struct env *env;
+    char address[64]; /* as configured */
     struct MHD_Daemon *daemon;
     http_handler *handler;
     void *ctx;
@@ -21,7 +23,7 @@ struct http_server {
 struct exchange {
     struct arena *arena;
     struct buf body;
-    bool too_large;
+    bool too_large, foreign;
 };
 
 static enum MHD_Result add_query(void *ctx, enum MHD_ValueKind kind, const char *key, const char *value)
@@ -68,6 +70,31 @@ static bool announces_too_much(struct MHD_Connection *connection)
     return length != NULL && strtoull(length, NULL, 10) > HTTP_BODY_MAX;
 }
 
+static const char *header(struct MHD_Connection *connection, const char *name)
+{
+    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+/* A browser says which page asks, in Origin; other clients have none. Its own page is one that came from the host that is asked, under a
+ * name that can only be this machine's: any other name may have been pointed here by the page itself. */
+static bool is_foreign(const struct http_server *s, struct MHD_Connection *connection, const char *method)
+{
+    const char *origin = header(connection, "Origin"), *host = header(connection, "Host"), *at;
+    const char *const own[] = {"localhost", "127.0.0.1", s->address};
+    size_t len;
+
+    if (origin == NULL || strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
+        return false;
+    at = strstr(origin, "://");
+    if (at == NULL || host == NULL || strcasecmp(at + 3, host) != 0)
+        return true;
+    len = strcspn(host, ":");
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        if (strlen(own[i]) == len && strncasecmp(own[i], host, len) == 0)
+            return false;
+    return true;
+}
+
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *upload_data,
                                   size_t *upload_data_size, void **state)
@@ -84,7 +111,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
         x->arena = arena_new(0);
         *state = x;
         x->too_large = announces_too_much(connection);
-        if (!x->too_large)
+        x->foreign = is_foreign(s, connection, method);
+        if (!x->too_large && !x->foreign)
             return MHD_YES; /* else answered at once: the server then closes and reads no more */
     }
     if (*upload_data_size > 0) {
@@ -95,7 +123,10 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
         *upload_data_size = 0;
         return MHD_YES;
     }
-    if (x->too_large) {
+    if (x->foreign) {
+        answer.status = 403;
+        buf_append_str(&answer.body, "{\"errors\":[\"a web page from elsewhere may only read\"]}");
+    } else if (x->too_large) {
         answer.status = 413;
         buf_printf(&answer.body, "{\"errors\":[\"the request body is larger than %u bytes\"]}", HTTP_BODY_MAX);
     } else {
@@ -173,6 +204,7 @@ enum rc http_server_start(const struct env *env, const char *address, uint16_t p
     s->env = env;
     s->handler = handler;
     s->ctx = ctx;
+    snprintf(s->address, sizeof s->address, "%s", address);
     if (getsockname(fd, (struct sockaddr *)&bound, &len) == 0)
         s->port = ntohs(bound.sin_port);
     s->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, s,

@@ -1,6 +1,7 @@
 /* http.h - an HTTP server on localhost with libmicrohttpd behind it: takes whole requests, gives whole answers.
  *
- * Requests are limited in count, size and time; a handler never sees one that is not complete. Thread: handlers run on the
+ * Requests are limited in count, size and time; a handler never sees one that is not complete. What a browser sends for a page from
+ * elsewhere may only read (403 else): otherwise any page that its user visits could run SQL here. Thread: handlers run on the
  * server's one thread, one at a time. */
 #ifndef VARVE_JOB_REST_HTTP_H
 #define VARVE_JOB_REST_HTTP_H

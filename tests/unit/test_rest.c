@@ -540,6 +540,35 @@ START_TEST(a_bad_request_is_refused_with_a_reason)
 }
 END_TEST
 
+/* What browsers add for a page: of another site, of a name that was pointed at this machine, of our own page. */
+static const struct {
+    const char *method, *headers;
+    int status;
+} pages[] = {
+    {"POST", "Host: localhost:8081\r\nOrigin: http://evil.example\r\n", 403},
+    {"POST", "Host: localhost:8081\r\nOrigin: null\r\n", 403},
+    {"POST", "Host: evil.example:8081\r\nOrigin: http://evil.example:8081\r\n", 403},
+    {"POST", "Host: localhost:8081\r\nOrigin: http://localhost:9999\r\n", 403},
+    {"POST", "Host: localhost:8081\r\nOrigin: http://localhost:8081\r\n", 200},
+    {"POST", "Host: 127.0.0.1:8081\r\nOrigin: http://127.0.0.1:8081\r\n", 200},
+    {"POST", "Host: anything\r\n", 200}, /* no browser */
+    {"GET", "Host: localhost:8081\r\nOrigin: http://evil.example\r\n", 404},
+};
+
+START_TEST(a_web_page_from_elsewhere_may_only_read)
+{
+    struct buf text = {0}, answer = {0};
+    int status;
+
+    buf_printf(&text, "%s /sessions HTTP/1.1\r\n%sConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}",
+               pages[_i].method, pages[_i].headers);
+    status = raw((const char *)text.data, text.len, &answer);
+    ck_assert_msg(status == pages[_i].status, "%s%s: status %d\n%s", pages[_i].method, pages[_i].headers, status, buf_cstr(&answer));
+    buf_release(&text);
+    buf_release(&answer);
+}
+END_TEST
+
 static void still_answers(void) { has_shape("get-overview", call("GET", "/overview", NULL)); }
 
 /* Nothing is kept of a body past the limit, and the answer does not wait for its end. */
@@ -860,6 +889,7 @@ TEST_MAIN("rest", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, a_failed_job_tells_why);
           tcase_add_test(tc, v1_and_an_ending_slash_mean_the_same_path);
           tcase_add_loop_test(tc, a_bad_request_is_refused_with_a_reason, 0, ARRAY_LEN(refusals));
+          tcase_add_loop_test(tc, a_web_page_from_elsewhere_may_only_read, 0, ARRAY_LEN(pages));
           tcase_add_test(tc, an_oversized_body_is_refused_before_it_is_read);
           tcase_add_test(tc, an_oversized_chunked_body_is_refused);
           tcase_add_test(tc, deep_json_is_refused);
