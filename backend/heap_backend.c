@@ -6,7 +6,7 @@
 
 #define SCAN_VIEWS 256u
 #define WRITE_VIEWS 1024u /* rows copied under the mutex at once */
-#define SLAB_BYTES (1u << 20)
+#define SLAB_BYTES (2u << 20)
 
 struct heap_backend {
     struct backend_core core; /* first */

@@ -79,8 +79,3 @@ void keygroup_put_prefix(uint8_t *out, uint32_t len, uint32_t group)
     else
         put_be16(out, (uint16_t)group);
 }
-
-uint32_t keygroup_get_prefix(const uint8_t *key, uint32_t len)
-{
-    return len == 1 ? key[0] : get_be16(key);
-}

@@ -31,6 +31,9 @@ uint32_t keygroup_default_count(uint32_t parallelism);
 static inline uint32_t keygroup_prefix_len(uint32_t key_group_count) { return key_group_count <= 128 ? 1 : 2; }
 /* Big-endian prefix of `len` bytes. */
 void keygroup_put_prefix(uint8_t *out, uint32_t len, uint32_t group);
-uint32_t keygroup_get_prefix(const uint8_t *key, uint32_t len);
+static inline uint32_t keygroup_get_prefix(const uint8_t *key, uint32_t len)
+{
+    return len == 1 ? key[0] : get_be16(key);
+}
 
 #endif

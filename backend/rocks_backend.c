@@ -441,7 +441,7 @@ static uint32_t slab_bytes_for(uint64_t rows_bytes)
 {
     uint32_t size = 16u << 10;
 
-    while (size < 1u << 20 && size < rows_bytes / 64)
+    while (size < 2u << 20 && size < rows_bytes / 16)
         size *= 2;
     return size;
 }

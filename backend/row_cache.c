@@ -300,21 +300,21 @@ static void index_remove(struct index *ix, uint32_t tag, uint32_t ref)
     ix->count--;
 }
 
+/* Keys of a few dozen bytes: words, the last one overlapping, instead of a call. */
 static inline bool same_bytes(const uint8_t *a, const uint8_t *b, size_t len)
 {
-    while (len >= 8) {
-        if (get_le64(a) != get_le64(b))
-            return false;
-        a += 8;
-        b += 8;
-        len -= 8;
+    size_t at = 0;
+
+    if (len < 8) {
+        while (at < len && a[at] == b[at])
+            at++;
+        return at == len;
     }
-    while (len > 0) {
-        if (*a++ != *b++)
+    for (; at + 8 <= len; at += 8) {
+        if (get_le64(a + at) != get_le64(b + at))
             return false;
-        len--;
     }
-    return true;
+    return get_le64(a + len - 8) == get_le64(b + len - 8);
 }
 
 static inline bool row_has_key(const struct row_cache *c, const struct row *r, struct bytes key)

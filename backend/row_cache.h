@@ -41,7 +41,7 @@ struct row_cache_config {
     uint32_t prefix_len;        /* of key groups */
     bool is_map;                /* rows of one owner (prefix | key | namespace) are chained, for scans */
     enum key_namespace ns;
-    uint32_t slab_bytes; /* power of two, 16 KiB..1 MiB */
+    uint32_t slab_bytes; /* of a large state: power of two, 16 KiB..2 MiB */
 };
 struct row_cache *row_cache_new(struct row_group *g, const struct row_cache_config *config);
 

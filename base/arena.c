@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 /* ---- heap ----------------------------------------------------------------------------------- */
 
@@ -43,6 +44,22 @@ void *mem_realloc(void *p, size_t size)
     if (moved == NULL)
         out_of_memory(size);
     return moved;
+}
+
+void *mem_alloc_huge(size_t size)
+{
+    const size_t page = (size_t)2 << 20;
+    void *p;
+
+    if (size < page / 2)
+        return mem_alloc(size);
+    if (size > SIZE_MAX - page)
+        out_of_memory(size);
+    size = (size + page - 1) & ~(page - 1);
+    if (posix_memalign(&p, page, size) != 0)
+        out_of_memory(size);
+    madvise(p, size, MADV_HUGEPAGE); /* a wish: without it everything works, with more TLB misses */
+    return p;
 }
 
 void mem_free(void *p)

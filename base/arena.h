@@ -14,6 +14,9 @@
 void *mem_alloc(size_t size);                            /* uninitialised; size 0 gives a valid pointer */
 void *mem_calloc(size_t count, size_t size);             /* zeroed; aborts on overflow */
 void *mem_realloc(void *p, size_t size);
+/* For large tables that are read at random: aligned to 2 MiB, on huge pages where the system has them; uninitialised;
+ * memory is taken in whole 2 MiB. Below 1 MiB the same as mem_alloc. Freed by mem_free. */
+void *mem_alloc_huge(size_t size);
 void mem_free(void *p);
 char *mem_strdup(const char *s);
 
