@@ -54,9 +54,12 @@ size_t completed_add(struct completed *c, struct completed_checkpoint add,
         c->list = mem_realloc(c->list, c->cap * sizeof *c->list);
     }
     c->list[c->count++] = add;
-    if (c->count <= c->num_retained)
+    /* The newest is never among them: num_retained >= 1. */
+    surplus = c->count > c->num_retained ? c->count - c->num_retained : 0;
+    if (surplus == 0 && c->count > 1 && c->list[0].restored)
+        surplus = 1;
+    if (surplus == 0)
         return 0;
-    surplus = c->count - c->num_retained; /* the newest is never among them: num_retained >= 1 */
     memcpy(removed, c->list, surplus * sizeof *removed);
     memmove(c->list, c->list + surplus, (c->count - surplus) * sizeof *c->list);
     c->count -= surplus;

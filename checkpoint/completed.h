@@ -29,7 +29,8 @@ struct completed;
 struct completed *completed_new(uint32_t num_retained); /* >= 1 */
 void completed_free(struct completed *c);
 /* Ids grow. Fills `removed` (room for completed_count() + 1) with what is subsumed by it, oldest
- * first; returns how many. */
+ * first; returns how many. The restored snapshot goes with the first one after it, whatever N: its
+ * copies here are named by no `_metadata` of this job, so they would be nobody's after a crash. */
 size_t completed_add(struct completed *c, struct completed_checkpoint add,
                      struct completed_checkpoint *removed);
 size_t completed_count(const struct completed *c);

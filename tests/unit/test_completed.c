@@ -26,11 +26,11 @@ START_TEST(keeps_the_newest_n)
 }
 END_TEST
 
-/* The restored snapshot counts as one of the N and leaves like any other; whether it is deleted
- * says `owned`. */
-START_TEST(restored_snapshot_counts_among_the_n)
+/* The restored snapshot leaves at the first checkpoint after it, also where more are kept: what was
+ * linked for it is in no `_metadata` of this job. Whether it is deleted says `owned`. */
+START_TEST(restored_snapshot_leaves_at_the_first_checkpoint)
 {
-    struct completed *c = completed_new(1);
+    struct completed *c = completed_new(_i == 0 ? 1 : 3);
     struct completed_checkpoint removed[4];
 
     ck_assert_uint_eq(
@@ -38,8 +38,11 @@ START_TEST(restored_snapshot_counts_among_the_n)
                       (struct completed_checkpoint){.id = 9, .restored = true, .savepoint = true},
                       removed),
         0);
+    ck_assert_uint_eq(completed_latest(c)->id, 9);
     ck_assert_uint_eq(add(c, 10, removed), 1);
     ck_assert(removed[0].id == 9 && removed[0].restored && !removed[0].owned);
+    ck_assert_uint_eq(completed_count(c), 1);
+    ck_assert_uint_eq(add(c, 11, removed), _i == 0 ? 1 : 0);
     completed_free(c);
 }
 END_TEST
@@ -65,6 +68,6 @@ END_TEST
 
 TEST_MAIN("completed", {
     tcase_add_test(tc, keeps_the_newest_n);
-    tcase_add_test(tc, restored_snapshot_counts_among_the_n);
+    tcase_add_loop_test(tc, restored_snapshot_leaves_at_the_first_checkpoint, 0, 2);
     tcase_add_test(tc, shutdown_hands_back_what_the_table_does_not_keep);
 })
