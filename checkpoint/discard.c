@@ -12,27 +12,45 @@
 
 #define HOLDER_MAX 512
 
-static void read_holder(struct fs *fs, const char *path, char *out, size_t cap)
+/* A LOCK holds two lines: who, and the directory's path, by which a copy of it is told from the
+ * directory itself. Either may be absent. */
+static void read_holder(struct fs *fs, const char *path, char who[HOLDER_MAX],
+                        char dir[FS_PATH_MAX])
 {
     struct buf text = {0};
-    size_t len = 0;
+    const uint8_t *end;
+    size_t len = 0, at = 0;
 
-    if (fs_read_all(fs, path, HOLDER_MAX, &text, NULL) == RC_OK)
-        for (; len < text.len && len + 1 < cap && text.data[len] >= 0x20 && text.data[len] < 0x7f;
+    if (fs_read_all(fs, path, HOLDER_MAX + FS_PATH_MAX, &text, NULL) == RC_OK) {
+        for (; len < text.len && len + 1 < HOLDER_MAX && text.data[len] >= 0x20 &&
+               text.data[len] < 0x7f;
              len++)
-            out[len] = (char)text.data[len];
-    out[len] = '\0';
+            who[len] = (char)text.data[len];
+        end = text.len == 0 ? NULL : memchr(text.data, '\n', text.len);
+        at = end == NULL ? text.len : (size_t)(end - text.data) + 1;
+    }
+    who[len] = '\0';
+    len = text.len - at;
+    if (len > 0 && text.data[text.len - 1] == '\n')
+        len--;
+    len = len < FS_PATH_MAX ? len : 0;
+    if (len > 0)
+        memcpy(dir, text.data + at, len);
+    dir[len] = '\0';
     buf_release(&text);
 }
 
 /* Not synced: after a crash nobody holds the lock. */
-static enum rc write_holder(struct fs *fs, const char *path, const char *holder, struct err *err)
+static enum rc write_holder(struct fs *fs, const char *path, const char *holder,
+                            const char *job_dir, struct err *err)
 {
     struct fs_file *file = NULL;
     enum rc rc;
 
     GOTO_IF_ERR(fs_open_append(fs, path, 0, &file, err));
     GOTO_IF_ERR(fs_append(file, bytes_of_str(holder), err));
+    GOTO_IF_ERR(fs_append(file, bytes_of_str("\n"), err));
+    GOTO_IF_ERR(fs_append(file, bytes_of_str(job_dir), err));
     GOTO_IF_ERR(fs_append(file, bytes_of_str("\n"), err));
     GOTO_IF_ERR(fs_close(&file, err));
 out:
@@ -43,14 +61,14 @@ out:
 enum rc job_dir_lock(struct fs *fs, const char *job_dir, const char *holder, struct fs_file **lock,
                      struct err *err)
 {
-    char path[FS_PATH_MAX], other[HOLDER_MAX];
+    char path[FS_PATH_MAX], other[HOLDER_MAX], other_dir[FS_PATH_MAX];
     struct err local = {0};
     enum rc rc;
 
     RETURN_IF_ERR(path_join(path, sizeof path, job_dir, LAYOUT_LOCK, err));
     rc = fs_lock(fs, path, lock, &local);
     if (rc == RC_STATE) {
-        read_holder(fs, path, other, sizeof other);
+        read_holder(fs, path, other, other_dir);
         return err_set(err, RC_STATE, "%s: is in use by a running job (%s)", job_dir,
                        other[0] == '\0' ? "who does not say its name" : other);
     }
@@ -58,10 +76,35 @@ enum rc job_dir_lock(struct fs *fs, const char *job_dir, const char *holder, str
         return err_set(err, rc, "%s", local.msg);
     if (holder == NULL)
         return RC_OK;
-    rc = write_holder(fs, path, holder, err);
+    rc = write_holder(fs, path, holder, job_dir, err);
     if (rc != RC_OK)
         fs_abandon(lock);
     return rc;
+}
+
+/* A lock file that is there and that nobody holds. */
+static bool lock_is_free(struct fs *fs, const char *path)
+{
+    struct fs_file *held = NULL;
+
+    if (fs_lock(fs, path, &held, NULL) != RC_OK)
+        return false;
+    fs_abandon(&held);
+    return true;
+}
+
+bool job_dir_is_deserted(struct fs *fs, const char *job_dir)
+{
+    char path[FS_PATH_MAX], who[HOLDER_MAX], made_as[FS_PATH_MAX];
+
+    if (path_join(path, sizeof path, job_dir, LAYOUT_LOCK, NULL) != RC_OK || !fs_exists(fs, path) ||
+        !lock_is_free(fs, path))
+        return false;
+    read_holder(fs, path, who, made_as);
+    if (made_as[0] == '\0' || strcmp(made_as, job_dir) == 0)
+        return true;
+    return path_join(path, sizeof path, made_as, LAYOUT_LOCK, NULL) == RC_OK &&
+           (!fs_exists(fs, path) || lock_is_free(fs, path));
 }
 
 /* ---- a retained checkpoint's shared files --------------------------------------------------- */

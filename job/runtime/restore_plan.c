@@ -1,6 +1,7 @@
 /* restore_plan.c - see restore_plan.h */
 #include "job/runtime/restore_plan.h"
 
+#include "checkpoint/discard.h"
 #include "checkpoint/layout.h"
 
 void restore_plan_release(struct restore_plan *p)
@@ -139,21 +140,15 @@ static enum rc check_outside(const struct env *env, const struct config *config,
 /* ---- which snapshot ---------------------------------------------------------------------------
  */
 
-/* A checkpoint in a job's directory whose lock nobody holds: its run has ended. A lock file is not
- * made where there is none. */
+/* A checkpoint in a job's directory: the run that wrote there has ended. A savepoint does not say. */
 static bool run_has_ended(const struct env *env, const char *snapshot_dir)
 {
-    char job_dir[FS_PATH_MAX], lock[FS_PATH_MAX];
-    struct fs_file *held = NULL;
+    char job_dir[FS_PATH_MAX];
     uint64_t id;
 
-    if (!layout_parse_checkpoint(path_base(snapshot_dir), &id) ||
-        path_dir(job_dir, sizeof job_dir, snapshot_dir, NULL) != RC_OK ||
-        path_join(lock, sizeof lock, job_dir, LAYOUT_LOCK, NULL) != RC_OK ||
-        !fs_exists(env->fs, lock) || fs_lock(env->fs, lock, &held, NULL) != RC_OK)
-        return false;
-    fs_abandon(&held);
-    return true;
+    return layout_parse_checkpoint(path_base(snapshot_dir), &id) &&
+           path_dir(job_dir, sizeof job_dir, snapshot_dir, NULL) == RC_OK &&
+           job_dir_is_deserted(env->fs, job_dir);
 }
 
 static enum rc find_snapshot(const struct env *env, const struct config *config,

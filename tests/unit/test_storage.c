@@ -1,4 +1,5 @@
 /* links: checkpoint */
+#include "checkpoint/discard.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/orphans.h"
 #include "checkpoint/recovery.h"
@@ -839,6 +840,37 @@ START_TEST(a_claim_on_a_running_jobs_checkpoint_is_refused)
 }
 END_TEST
 
+static void write_lock(const char *dir, const char *text)
+{
+    struct fs_file *file = NULL;
+    char path[FS_PATH_MAX];
+
+    ck_assert_ok(fs_mkdirs(sim, dir, &err));
+    ck_assert_ok(path_join(path, sizeof path, dir, "LOCK", &err));
+    ck_assert_ok(fs_create(sim, path, &file, &err));
+    ck_assert_ok(fs_append(file, bytes_of_str(text), &err));
+    ck_assert_ok(fs_close(&file, &err));
+}
+
+/* A copy's LOCK is free though the original's job runs: nothing may be taken from that job. */
+START_TEST(a_copy_of_a_running_jobs_directory_is_not_deserted)
+{
+    struct fs_file *lock = NULL;
+
+    ck_assert_ok(fs_mkdirs(sim, OTHER_JOB, &err));
+    write_lock("/copy", "pid 1\n" OTHER_JOB "\n");
+    ck_assert_ok(job_dir_lock(sim, OTHER_JOB, "pid 1", &lock, &err));
+    ck_assert(!job_dir_is_deserted(sim, OTHER_JOB));
+    ck_assert(!job_dir_is_deserted(sim, "/copy"));
+    ck_assert_ok(fs_close(&lock, &err));
+    ck_assert(job_dir_is_deserted(sim, OTHER_JOB));
+    ck_assert(job_dir_is_deserted(sim, "/copy"));
+    ck_assert_ok(fs_unlink(sim, OTHER_JOB "/LOCK", &err));
+    ck_assert(job_dir_is_deserted(sim, "/copy"));
+    ck_assert(!job_dir_is_deserted(sim, OTHER_JOB)); /* no LOCK proves nothing */
+}
+END_TEST
+
 /* The same job id goes on in its own directory. */
 START_TEST(a_restore_from_the_own_directory_keeps_or_claims_in_place)
 {
@@ -971,6 +1003,7 @@ TEST_MAIN(
     tcase_add_test(tc, without_a_claim_the_restored_snapshot_is_never_touched);
     tcase_add_test(tc, a_claimed_snapshot_goes_after_its_replacement_is_durable);
     tcase_add_test(tc, a_claim_on_a_running_jobs_checkpoint_is_refused);
+    tcase_add_test(tc, a_copy_of_a_running_jobs_directory_is_not_deserted);
     tcase_add_loop_test(tc, a_restore_from_the_own_directory_keeps_or_claims_in_place, 0, 2);
     tcase_add_test(tc, jobmanager_storage_makes_no_file_and_keeps_all_inline);
     tcase_add_test(tc, jobmanager_storage_says_which_state_is_too_large_and_how_large);
