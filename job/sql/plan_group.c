@@ -42,7 +42,6 @@ struct group {
     struct schema *output;
     struct plan_field *fields;
     uint32_t key_out[KEYS_MAX], call_out[CALLS_MAX];
-    enum rc rc;
 };
 
 static enum rc fail(struct group *g, const struct ast_expr *at, enum rc rc, const char *what)
