@@ -32,6 +32,10 @@ class Failed(Exception):
     pass
 
 
+class TooFast(Failed):
+    """The job ended by itself before it could be disturbed: nothing is wrong but the test's pace (see at_some_pace)."""
+
+
 def check(condition, message, *evidence):
     """Fails the test with `message`; the evidence (outputs, lists) follows it."""
     if not condition:
@@ -55,6 +59,16 @@ def wait_until(condition, what, timeout=PATIENCE_S, step=0.01):
 def read(path):
     with open(path, encoding="utf-8", errors="replace") as f:
         return f.read()
+
+
+def at_some_pace(story, paces=(1, 3, 9)):
+    """Runs story(pace), anew at a slower pace when the machine was too slow for the test to disturb the job in time."""
+    for pace in paces:
+        try:
+            return story(pace)
+        except TooFast:
+            if pace == paces[-1]:
+                raise
 
 
 def write(path, text):
@@ -108,8 +122,11 @@ class Job:
             raise Failed("still running after %d s\n%s" % (timeout, self.said()))
 
     def kill(self):
+        """kill -9, of a job that still runs."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
+        if self.report():
+            self.must_run("it was killed")
 
     def terminate(self, timeout=PATIENCE_S):
         self.process.send_signal(signal.SIGTERM)
@@ -145,11 +162,21 @@ class Job:
     def alive(self):
         return self.process.poll() is None
 
+    def must_run(self, what):
+        """Fails when the process has ended; too fast when it ended well."""
+        if self.alive() and not self.report():
+            return
+        r = self.report()
+        if r is not None and r["state"] == "FINISHED":
+            raise TooFast("ended before %s\n%s" % (what, self.said()))
+        raise Failed("ended before %s\n%s" % (what, self.said()))
+
     @property
     def jid(self):
         def find():
             m = re.search(r'"jid": ?"([0-9a-f]{32})"', self.out)
-            check(m or self.alive(), "ended before it had a job", self.said())
+            if not m:
+                self.must_run("it had a job")
             return m and m.group(1)
 
         return wait_until(find, "a job id")
@@ -158,7 +185,8 @@ class Job:
     def url(self):
         def find():
             m = re.search(r"^REST: (http://\S+)", self.err, re.M)
-            check(m or self.alive(), "ended before it answered", self.said())
+            if not m:
+                self.must_run("it answered")
             return m and m.group(1)
 
         return wait_until(find, "the REST address")
@@ -173,6 +201,8 @@ class Job:
         except urllib.error.HTTPError as e:
             return e.code, json.loads(e.read() or b"null")
         except (OSError, ValueError) as e:
+            time.sleep(0.2)  # for the report, if this is its end
+            self.must_run("it answered %s %s" % (method, path))
             raise Failed("%s %s: %s\n%s" % (method, path, e, self.said()))
 
     def get(self, path):
@@ -193,14 +223,14 @@ class Job:
 
     def wait_rows(self, rows):
         def reached():
-            check(self.alive(), "ended before %d rows" % rows, self.said())
+            self.must_run("%d rows" % rows)
             return self.source_rows() >= rows
 
         wait_until(reached, "%d rows of the sources" % rows)
 
     def wait_checkpoints(self, count):
         def reached():
-            check(self.alive(), "ended before %d checkpoints" % count, self.said())
+            self.must_run("%d checkpoints" % count)
             return self.checkpoints()["counts"]["completed"] >= count
 
         wait_until(reached, "%d completed checkpoints" % count)
@@ -220,23 +250,38 @@ class Job:
             return None, done["failure-cause"]["stack-trace"]
         return done, None
 
+    def snapshot_operation(self, path, poll, body):
+        """As operation(); what comes too early, while a task still restores, is asked for again, as a user would."""
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            done, why = self.operation(path, poll, body)
+            if why is None or "Not all required tasks are currently running" not in why or time.monotonic() > end:
+                return done, why
+            time.sleep(0.02)
+
     def checkpoint(self):
         """Takes a checkpoint now; the path of it."""
         base = "/jobs/%s/checkpoints" % self.jid
-        done, why = self.operation(base, base, {"checkpointType": "CONFIGURED"})
+        done, why = self.snapshot_operation(base, base, {"checkpointType": "CONFIGURED"})
+        if why is not None:
+            self.must_run("its checkpoint")
         check(why is None, "no checkpoint: %s" % why, self.said())
         return path_of(self.get("%s/details/%d" % (base, done["checkpointId"]))["external_path"])
 
     def savepoint(self, directory):
         base = "/jobs/%s/savepoints" % self.jid
-        done, why = self.operation(base, base, {"target-directory": directory, "cancel-job": False})
+        done, why = self.snapshot_operation(base, base, {"target-directory": directory, "cancel-job": False})
+        if why is not None:
+            self.must_run("its savepoint")
         check(why is None, "no savepoint: %s" % why, self.said())
         return path_of(done["location"])
 
     def stop(self, directory, drain=False):
         """Stops with a savepoint, waits for the end of the process; the path."""
         base = "/jobs/%s" % self.jid
-        done, why = self.operation(base + "/stop", base + "/savepoints", {"targetDirectory": directory, "drain": drain})
+        done, why = self.snapshot_operation(base + "/stop", base + "/savepoints", {"targetDirectory": directory, "drain": drain})
+        if why is not None:
+            self.must_run("its stop")
         check(why is None, "no savepoint: %s" % why, self.said())
         same(self.wait(), 0, "exit code of the stopped job")
         return path_of(done["location"])
@@ -390,6 +435,19 @@ def audit(job_directory, finished=False):
         check(not incomplete, "%s: incomplete checkpoints" % job_directory, incomplete)
         same(r["shared"]["unreferenced_files"], 0, "inspect's own count of unreferenced files")
     return strangers
+
+
+def wait_audit(job, job_directory, timeout=5):
+    """As audit(), of a job that runs: what it no longer needs goes a moment after the checkpoint that says so."""
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            return audit(job_directory, finished=True)
+        except Failed:
+            job.must_run("its directory was clean")
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.02)
 
 
 def tree_digest(directory):
