@@ -3,6 +3,7 @@
  * Files: rows go to the bucket of their partition values; what a checkpoint must hold of the sink is prepared at its barrier and kept
  * as split list states; the sink commits when the checkpoint is notified as complete (C7). Without checkpoints the end of
  * the input commits. Print shows each change as Flink's print connector does. See operators.h, sink/sink.h. */
+#include "job/datetime.h"
 #include "job/operator/operators.h"
 #include "sink/sink.h"
 
@@ -234,6 +235,34 @@ static enum rc write_files(struct sink_op *s, const struct batch *in, struct err
     return rc;
 }
 
+/* As java.time prints, which Flink's print shows: seconds only where not zero (an instant has them always), fractions in groups of
+ * three digits: "2026-01-01T10:00", "2026-01-01T10:00:00.120", "2026-01-01T10:00:00Z". */
+static void print_java_timestamp(int64_t value, uint8_t precision, bool instant, struct buf *out)
+{
+    size_t start = out->len;
+
+    timestamp_print_min(value, precision, 'T', 0, out);
+    if (memchr(out->data + start, '.', out->len - start) != NULL) {
+        size_t digits = out->len - (size_t)((uint8_t *)memchr(out->data + start, '.', out->len - start) - out->data) - 1;
+
+        for (; digits % 3 != 0; digits++)
+            buf_append_u8(out, '0');
+    } else if (!instant && memcmp(out->data + out->len - 3, ":00", 3) == 0) {
+        out->len -= 3;
+    }
+    if (instant)
+        buf_append_u8(out, 'Z');
+}
+
+static void print_value(const struct column *c, uint32_t row, struct buf *out)
+{
+    if (type_is_timestamp(c->type.kind) && column_present(c, row))
+        print_java_timestamp(((const int64_t *)c->values)[row], c->type.precision,
+                             c->type.kind == TYPE_TIMESTAMP_LTZ, out);
+    else
+        column_print(c, row, out);
+}
+
 /* "2> +I[a, 1]" */
 static enum rc print_rows(struct sink_op *s, const struct batch *in, struct err *err)
 {
@@ -245,7 +274,7 @@ static enum rc print_rows(struct sink_op *s, const struct batch *in, struct err 
         for (uint32_t c = 0; c < in->column_count; c++) {
             if (c > 0)
                 buf_append_str(&s->bytes, ", ");
-            column_print(&in->columns[c], i, &s->bytes);
+            print_value(&in->columns[c], i, &s->bytes);
         }
         buf_append_str(&s->bytes, "]\n");
     }
