@@ -249,11 +249,13 @@ static enum rc aggregate_process(struct operator *op, struct batch *in, struct o
                                  struct err *err)
 {
     struct aggregate *g = (struct aggregate *)op;
+    uint32_t most = g->spec->mini_batch ? TOTALS_ROWS_MAX : TOTALS_ROWS_BEST; /* the more, the fewer results */
 
     g->ctx->metrics->records_in += in->rows;
     for (uint32_t from = 0; from < in->rows;) {
         uint32_t n = keyed_totals_chunk(&g->totals, in, !g->spec->final_only);
 
+        n = n < most ? n : most;
         if (n > in->rows - from)
             n = in->rows - from;
         RETURN_IF_ERR(process_chunk(g, in, from, n, out, err));

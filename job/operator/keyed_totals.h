@@ -8,6 +8,8 @@
 #include "job/operator/text_calls.h"
 
 #define TOTALS_ROWS_MAX (BATCH_ROWS_MAX / 2) /* a row may give two results */
+/* Rows best applied at once: each call goes over their state, which has to stay in the processor's cache till the last has. */
+#define TOTALS_ROWS_BEST 512u
 
 struct keyed_totals {
     struct arena *arena;

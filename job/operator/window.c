@@ -131,6 +131,7 @@ static enum rc apply_rows(struct window_op *w, const struct batch *in, const int
         uint32_t n = keyed_totals_chunk(t, in, false);
         struct key_batch keys;
 
+        n = n < TOTALS_ROWS_BEST ? n : TOTALS_ROWS_BEST;
         if (n > in->rows - from)
             n = in->rows - from;
         RETURN_IF_ERR(row_key_keys(t->key.rows, in, rows + from, n, ends + from, &keys, err));
