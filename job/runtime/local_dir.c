@@ -7,6 +7,34 @@
 
 #define PREFIX ".varve-local-"
 
+static enum rc collect(void *ctx, const char *name, struct err *err)
+{
+    struct buf *names = ctx;
+
+    (void)err;
+    if (strcmp(name, LAYOUT_LOCK) != 0)
+        buf_append(names, name, strlen(name) + 1);
+    return RC_OK;
+}
+
+/* The LOCK goes last: one who dies on the way leaves a directory that a later start still knows. */
+static enum rc remove_scratch(struct fs *fs, const char *dir, struct err *err)
+{
+    struct buf names = {0};
+    char path[FS_PATH_MAX];
+    enum rc rc;
+
+    GOTO_IF_ERR(fs_list(fs, dir, collect, &names, err));
+    for (size_t at = 0; at < names.len; at += strlen((char *)names.data + at) + 1) {
+        GOTO_IF_ERR(path_join(path, sizeof path, dir, (char *)names.data + at, err));
+        GOTO_IF_ERR(fs_remove_tree(fs, path, err));
+    }
+    rc = fs_remove_tree(fs, dir, err);
+out:
+    buf_release(&names);
+    return rc;
+}
+
 struct sweep {
     const struct env *env;
     const char *base;
@@ -21,13 +49,34 @@ static enum rc sweep_one(void *ctx, const char *name, struct err *err)
     (void)err;
     if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || !layout_is_job_id(name + strlen(PREFIX)) ||
         path_join(dir, sizeof dir, s->base, name, NULL) != RC_OK ||
-        path_join(path, sizeof path, dir, LAYOUT_LOCK, NULL) != RC_OK ||
-        !fs_exists(s->env->fs, path) || fs_lock(s->env->fs, path, &lock, NULL) != RC_OK)
-        return RC_OK; /* not ours, or its job runs */
-    if (fs_remove_tree(s->env->fs, dir, &trouble) != RC_OK)
+        path_join(path, sizeof path, dir, LAYOUT_LOCK, NULL) != RC_OK)
+        return RC_OK; /* not ours */
+    if (!fs_exists(s->env->fs, path)) {
+        /* Died between the two, when it was made or removed; only an empty one can go. */
+        if (fs_rmdir(s->env->fs, dir, &trouble) != RC_OK)
+            return RC_OK;
+    } else if (fs_lock(s->env->fs, path, &lock, NULL) != RC_OK) {
+        return RC_OK; /* its job runs */
+    } else if (remove_scratch(s->env->fs, dir, &trouble) != RC_OK) {
         log_line(s->env->log, LOG_WARN, "left-over scratch directory stays: %s", trouble.msg);
+    }
     fs_abandon(&lock);
     return RC_OK;
+}
+
+/* Again when a job that starts at this moment swept it away before it was locked. */
+static enum rc make_locked(struct fs *fs, const char *dir, struct fs_file **lock, struct err *err)
+{
+    char path[FS_PATH_MAX];
+    enum rc rc = RC_NOT_FOUND;
+
+    RETURN_IF_ERR(path_join(path, sizeof path, dir, LAYOUT_LOCK, err));
+    for (int tries = 0; rc == RC_NOT_FOUND && tries < 3; tries++) {
+        err_clear(err);
+        RETURN_IF_ERR(fs_mkdirs(fs, dir, err));
+        rc = fs_lock(fs, path, lock, err);
+    }
+    return rc;
 }
 
 enum rc local_dir_make(const struct env *env, const struct config *config,
@@ -47,16 +96,14 @@ enum rc local_dir_make(const struct env *env, const struct config *config,
     RETURN_IF_ERR(fs_list(env->fs, base, sweep_one, &sweep, err));
     snprintf(name, sizeof name, PREFIX "%s", job_id);
     RETURN_IF_ERR(path_join(dir, FS_PATH_MAX, base, name, err));
-    RETURN_IF_ERR(fs_mkdir(env->fs, dir, err));
-    RETURN_IF_ERR(path_join(path, sizeof path, dir, LAYOUT_LOCK, err));
-    return fs_lock(env->fs, path, lock, err);
+    return make_locked(env->fs, dir, lock, err);
 }
 
 void local_dir_remove(const struct env *env, const char *dir, struct fs_file **lock)
 {
     struct err err = {0};
 
-    if (dir[0] != '\0' && fs_remove_tree(env->fs, dir, &err) != RC_OK)
+    if (dir[0] != '\0' && remove_scratch(env->fs, dir, &err) != RC_OK)
         log_line(env->log, LOG_WARN, "scratch directory not removed: %s", err.msg);
     fs_abandon(lock);
 }

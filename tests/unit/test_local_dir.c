@@ -1,0 +1,101 @@
+/* links: job */
+/* local_dir: the scratch directory goes at the end, and what a dead run left goes at the next start,
+ * wherever the dead run stood. */
+#include "job/runtime/local_dir.h"
+
+#include "tests/lib/check_ext.h"
+#include "tests/lib/sim_fs.h"
+
+#define DEAD "/ck/.varve-local-00000000000000000000000000000001"
+#define OURS "00000000000000000000000000000002"
+
+static struct fs *fs;
+static struct env env;
+static struct config *config;
+static struct err err;
+
+static void setup(void)
+{
+    fs = sim_fs_new(NULL);
+    env = (struct env){.fs = fs};
+    config = config_new();
+    err = (struct err){0};
+    ck_assert_ok(fs_mkdirs(fs, DEAD "/0/db", &err));
+}
+
+static void teardown(void)
+{
+    config_free(config);
+    sim_fs_free(fs);
+}
+
+static void put(const char *path)
+{
+    struct fs_file *file = NULL;
+
+    ck_assert_ok(fs_create(fs, path, &file, &err));
+    ck_assert_ok(fs_close(&file, &err));
+}
+
+static void start_and_end(void)
+{
+    char dir[FS_PATH_MAX];
+    struct fs_file *lock = NULL;
+
+    ck_assert_ok(local_dir_make(&env, config, "/ck", OURS, dir, &lock, &err));
+    ck_assert(fs_exists(fs, dir));
+    local_dir_remove(&env, dir, &lock);
+    ck_assert(!fs_exists(fs, dir));
+}
+
+START_TEST(what_a_dead_run_left_goes)
+{
+    put(DEAD "/LOCK");
+    put(DEAD "/0/db/000001.sst");
+    start_and_end();
+    ck_assert(!fs_exists(fs, DEAD));
+}
+END_TEST
+
+START_TEST(what_a_running_job_holds_stays)
+{
+    struct fs_file *held = NULL;
+
+    ck_assert_ok(fs_lock(fs, DEAD "/LOCK", &held, &err));
+    start_and_end();
+    ck_assert(fs_exists(fs, DEAD "/0/db"));
+    ck_assert_ok(fs_close(&held, &err));
+}
+END_TEST
+
+/* A sweep that dies after any of its steps leaves something that the next one still takes away. */
+START_TEST(a_sweep_that_died_is_gone_on_with)
+{
+    const char *const left[] = {DEAD "/0/db", DEAD "/0", DEAD};
+
+    put(DEAD "/LOCK");
+    for (int i = 0; i < _i; i++)
+        if (i < 2)
+            ck_assert_ok(fs_rmdir(fs, left[i], &err));
+        else
+            ck_assert_ok(fs_unlink(fs, DEAD "/LOCK", &err));
+    start_and_end();
+    ck_assert(!fs_exists(fs, DEAD));
+}
+END_TEST
+
+/* Not ours to judge. */
+START_TEST(what_has_no_lock_and_is_not_empty_stays)
+{
+    start_and_end();
+    ck_assert(fs_exists(fs, DEAD "/0/db"));
+}
+END_TEST
+
+TEST_MAIN("local_dir", {
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, what_a_dead_run_left_goes);
+    tcase_add_test(tc, what_a_running_job_holds_stays);
+    tcase_add_loop_test(tc, a_sweep_that_died_is_gone_on_with, 0, 4);
+    tcase_add_test(tc, what_has_no_lock_and_is_not_empty_stays);
+})
