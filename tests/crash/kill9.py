@@ -1,91 +1,172 @@
 #!/usr/bin/env python3
-"""kill9.py - kill -9 at random moments of the formula job (case 21), each followed by a resume; both backends.
+"""kill9.py - kill -9 at random points of the formula job (case 21), each followed by a resume; always the expected table.
 
-A chain is one job killed again and again: each run restores the newest checkpoint that verifies, at another parallelism, and is killed
-somewhere else: while it starts, between two checkpoints, in one, while it commits, near its end. The last run finishes. Then the table
-has the expected SHA-256, each row that the source gave is visible once, and no directory holds a file that nobody names.
+A chain starts fresh; its process is killed after a random time and resumed from the newest checkpoint that is there (or started
+anew, when the first kill came before the first checkpoint), and so on, until at last it may finish. Parallelism, the time to the
+kill, the way of resuming (the path of the checkpoint, the job's directory, the root, --resume; CLAIM or not) come from a seed that is printed. After each kill:
+every checkpoint that is offered has all its files with their digests, `varve orphans --delete` leaves exactly what the snapshots
+name. At the end of a chain: the SHA-256 of the table, each row of the input visible once, no dot file, nothing but the last
+job's empty directory and the snapshots that nobody claimed.
 
-    kill9.py [--points N] [--seed S]      VARVE_KILL9_POINTS, VARVE_KILL9_SEED (default: 40 points, a new seed, printed)
+    kill9.py [--points N] [--seed S] [--backend hashmap|rocksdb]      default: $VARVE_KILL_POINTS or 60 points
 """
+import argparse
 import hashlib
 import json
 import os
 import random
+import shutil
 import sys
+import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e", "lib"))
-from varve import (BACKENDS, CASES, FORMULA, FORMULA_COLUMNS, Job, TooFast, audit, check, files_table, hidden, job_directories, lines_of,
-                   main, newest, read, same, sequence, settings, test)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e/lib"))
+from varve import (BACKENDS, CASES, FORMULA, FORMULA_COLUMNS, Failed, Job, audit, check, files_table, hidden, inspect, job_directories,
+                   lines_of, newest, read, same, sequence, settings, varve)
 
 ROWS = 100000
-KILLS_A_CHAIN = 10
+KILLS_IN_CHAIN = 10
+RUN_S = 2.0  # what a whole run is slowed down to
+START_S = 0.05  # before a process has done anything
 
 
-def argument(name, default):
-    if "--" + name in sys.argv:
-        at = sys.argv.index("--" + name)
-        value = sys.argv[at + 1]
-        del sys.argv[at:at + 2]
-        return int(value)
-    return int(os.environ.get("VARVE_KILL9_" + name.upper(), default))
+class Chain:
+    def __init__(self, where, number, backend, kills, seed, tally):
+        self.where, self.backend, self.kills = where, backend, kills
+        self.rng = random.Random("%s/%d" % (seed, number))
+        self.tally = tally
+        self.nobodys = set()  # dot files of runs that died before their first checkpoint: no snapshot knows them
+
+    def sql(self, parallelism, interval_ms):
+        return (settings(self.where, self.backend, parallelism, "%d ms" % interval_ms, retained=self.rng.choice([1, 2, 3])) +
+                sequence("seq", ROWS, int(ROWS / RUN_S)) + files_table("o", FORMULA_COLUMNS, self.where + "/out") +
+                files_table("r", "id BIGINT", self.where + "/raw") +
+                "EXECUTE STATEMENT SET BEGIN\nINSERT INTO o %s;\nINSERT INTO r SELECT id FROM seq;\nEND;\n" % FORMULA)
+
+    def start(self):
+        """A run that resumes, if there is anything to resume from."""
+        chosen = newest(self.where)
+        way = self.rng.choice(["checkpoint", "job", "root", "resume"])
+        claim = self.rng.random() < 0.3
+        args = []
+        if way == "resume":
+            args = ["--resume"]
+        elif chosen:
+            args = ["-s", {"checkpoint": chosen, "job": os.path.dirname(chosen), "root": self.where + "/ck"}[way]]
+        if claim and chosen:
+            args += ["--claim-mode", "CLAIM"]
+        self.note("%s %s%s" % (way, "CLAIM " if claim else "", os.path.relpath(chosen, self.where) if chosen else "-"))
+        parallelism = self.rng.choice([1, 2, 3])
+        return Job(self.where, self.sql(parallelism, self.rng.choice([50, 70, 100])), args)
+
+    def note(self, text):
+        with open(self.where + "/chain.log", "a", encoding="utf-8") as f:
+            f.write(text + "\n")
+
+    def run(self):
+        for kill in range(self.kills):
+            before, jobs_before = set(self.dot_files()), job_directories(self.where)
+            job = self.start()
+            # Points anywhere: from before the first file to the last commit; a process needs some time to do anything at all.
+            wait = START_S + self.rng.random() * (1.2 if kill + 1 < self.kills else RUN_S)
+            try:
+                job.process.wait(wait)
+            except Exception:
+                pass
+            if not job.alive():
+                same(job.process.returncode, 0, "exit code of a run that was not killed; " + job.said())
+                self.note("finished before kill %d" % kill)
+                self.finished()
+                self.clear()
+                continue  # the kill that came too late is made up for below
+            job.process.kill()
+            job.process.wait()
+            self.tally.add()
+            self.note("killed after %.3f s; said: %s" % (wait, job.err.strip()[-300:]))
+            self.after_kill()
+            if not any(inspect(d)["checkpoints"] for d in job_directories(self.where) if d not in jobs_before):
+                self.nobodys |= set(self.dot_files()) - before
+        self.start().finish()
+        self.finished()
+
+    def dot_files(self):
+        return hidden(self.where + "/out") + hidden(self.where + "/raw")
+
+    def clear(self):
+        for name in ("ck", "out", "raw"):
+            shutil.rmtree(os.path.join(self.where, name), ignore_errors=True)
+        self.nobodys = set()
+
+    def after_kill(self):
+        for directory in job_directories(self.where):
+            report = inspect(directory, "--digests")
+            damaged = [c for c in report["checkpoints"] if c["status"] not in ("complete", "incomplete")]
+            check(not damaged, "%s: damaged checkpoints" % directory, damaged)
+            code, out, err = varve("orphans", directory, "--delete", "--min-age", "0s", "-q")
+            check(code == 0, "orphans %s: exit code %d" % (directory, code), out, err)
+            audit(directory, finished=True)
+
+    def finished(self):
+        lines = sorted(lines_of(self.where + "/out"), key=lambda l: int(l.split(b",")[0]))
+        want = json.loads(read(os.path.join(CASES, "21-large-state-by-formula/answer.json")))["answers"][str(ROWS)]
+        same(len(lines), want["keys"], "keys")
+        same(hashlib.sha256(b"".join(l + b"\n" for l in lines)).hexdigest(), want["sha256_of_lines_k,count,sum,min,max_by_rising_k"],
+             "SHA-256 of the table")
+        ids = sorted(map(int, lines_of(self.where + "/raw")))
+        check(ids == list(range(1, ROWS + 1)), "rows are missing or twice: %d rows, %d distinct" % (len(ids), len(set(ids))))
+        left = set(self.dot_files()) - self.nobodys
+        check(not left, "dot files left that a snapshot knew or could know", sorted(left))
+        for directory in job_directories(self.where):
+            audit(directory, finished=True)
+        scratch = [n for n in os.listdir(self.where + "/ck") if n.startswith(".varve-local")]
+        same(scratch if self.backend == "rocksdb" else [], [], "scratch directories of dead runs")
 
 
-POINTS = argument("points", 40)
-SEED = argument("seed", random.SystemRandom().randrange(1 << 32))
-print("kill9: %d points, seed %d" % (POINTS, SEED))
-CHAINS = max(1, -(-POINTS // (KILLS_A_CHAIN * len(BACKENDS))))
+class Tally:
+    def __init__(self):
+        self.count, self.lock = 0, threading.Lock()
+
+    def add(self):
+        with self.lock:
+            self.count += 1
 
 
-def script(where, backend, parallelism, rate):
-    return (settings(where, backend, parallelism, interval="40 ms", retained=2) + sequence("seq", ROWS, rate) +
-            files_table("totals", FORMULA_COLUMNS, where + "/totals") + files_table("ids", "id BIGINT", where + "/ids") +
-            "EXECUTE STATEMENT SET BEGIN\nINSERT INTO totals %s;\nINSERT INTO ids SELECT id FROM seq;\nEND;\n" % FORMULA)
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--points", type=int, default=int(os.environ.get("VARVE_KILL_POINTS", "60")))
+    p.add_argument("--seed", default=str(int(time.time())))
+    p.add_argument("--backend", choices=BACKENDS)
+    a = p.parse_args()
+    root = tempfile.mkdtemp(prefix="varve-kill9.")
+    tally, number, failed, start = Tally(), 0, 0, time.monotonic()
+    print("kill9: %d points, seed %s, in %s" % (a.points, a.seed, root), flush=True)
 
-
-def judge(where):
-    answer = json.loads(read(os.path.join(CASES, "21-large-state-by-formula", "answer.json")))["answers"][str(ROWS)]
-    rows = sorted((int(l.split(b",")[0]), l) for l in lines_of(where + "/totals"))
-    text = b"".join(l + b"\n" for _, l in rows)
-    same(len(rows), answer["keys"], "groups")
-    same(hashlib.sha256(text).hexdigest(), answer["sha256_of_lines_k,count,sum,min,max_by_rising_k"], "SHA-256 of the table")
-    ids = sorted(int(l) for l in lines_of(where + "/ids"))
-    same(len(ids), len(set(ids)), "distinct rows of the visible ones")
-    check(ids == list(range(1, ROWS + 1)), "visible rows: %d, %s..%s" % (len(ids), ids[:1], ids[-1:]))
-
-
-def of_the_last_run(where, since):
-    """Hidden files that the run that ended well made. A run that was killed before its first checkpoint may leave some: no checkpoint
-    names them, so no later run can know that nobody writes to them any more (B30)."""
-    return [p for p in hidden(where + "/ids") + hidden(where + "/totals") if os.stat(p).st_mtime > since]
-
-
-@test(each=[(b, i) for b in BACKENDS for i in range(CHAINS)])
-def a_chain_of_kills_ends_with_the_right_table(where, backend, number):
-    rng = random.Random("%d %s %d" % (SEED, backend, number))
-    started = time.time()
-    for _ in range(KILLS_A_CHAIN):
-        restore = ["-s", where + "/ck"] if newest(where) else []
-        started = time.time()
-        job = Job(where, script(where, backend, rng.randint(1, 3), 40000), restore)
-        time.sleep(rng.choice((0.05, 0.3, 0.8)) * rng.uniform(0.3, 1.7))
-        if not job.alive():
-            check(job.report() is not None and job.report()["state"] == "FINISHED", "ended by itself", job.said())
-            break
+    def one(number, kills):
+        backend = a.backend or BACKENDS[number % 2]
+        where = os.path.join(root, "%d-%s" % (number, backend))
+        os.makedirs(where)
+        chain = Chain(where, number, backend, kills, a.seed, tally)
         try:
-            job.kill()
-        except TooFast:
-            pass  # killed after its report
-    else:
-        started = time.time()
-        restore = ["-s", where + "/ck"] if newest(where) else []
-        Job(where, script(where, backend, 2, 1000000000), restore).finish()
-    judge(where)
-    same(of_the_last_run(where, started), [], "hidden files of the run that ended well")
-    for directory in job_directories(where):
-        if os.path.isdir(directory + "/shared"):  # else killed while it was made: there is nothing in it
-            audit(directory)
+            chain.run()
+        except Failed as e:
+            print("chain %d (%s) FAILED: %s\n  log:\n%s" % (number, backend, e, read(where + "/chain.log")), flush=True)
+            return False
+        shutil.rmtree(where, ignore_errors=True)
+        return True
+
+    with ThreadPoolExecutor(3) as pool:
+        while tally.count < a.points and not failed:
+            left = a.points - tally.count
+            chains = [(number + i, min(KILLS_IN_CHAIN, left - i * KILLS_IN_CHAIN)) for i in range(min(6, -(-left // KILLS_IN_CHAIN)))]
+            number += len(chains)
+            failed = list(pool.map(lambda c: one(*c), chains)).count(False)
+    print("kill9: %d points, %d chains, %d failed, %.0f s" % (tally.count, number, failed, time.monotonic() - start))
+    if not failed:
+        shutil.rmtree(root, ignore_errors=True)
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":
-    main(at_once=3)
+    main()

@@ -465,7 +465,9 @@ def tree_digest(directory):
 
 
 def job_directories(where):
-    return sorted(d for d in glob.glob(where + "/ck/*") if re.fullmatch("[0-9a-f]{32}", os.path.basename(d)))
+    """Directories of jobs that came as far as making them."""
+    return sorted(d for d in glob.glob(where + "/ck/*")
+                  if re.fullmatch("[0-9a-f]{32}", os.path.basename(d)) and os.path.isdir(d + "/taskowned"))
 
 
 def newest(where):
