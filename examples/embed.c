@@ -9,12 +9,14 @@
 #include <string.h>
 
 /* The rows of a SELECT: the last count of each key is the answer. */
-static int print_row(void *ctx, const char *kind, size_t count, const char *const *names, const char *const *values)
+static int print_row(void *ctx, const char *kind, size_t count, const char *const *names,
+                     const char *const *values)
 {
     unsigned *rows = ctx;
 
     for (size_t i = 0; i < count; i++)
-        printf("%s%s=%s", i == 0 ? kind : ",", i == 0 ? "" : names[i], values[i] != NULL ? values[i] : "null");
+        printf("%s%s=%s", i == 0 ? kind : ",", i == 0 ? "" : names[i],
+               values[i] != NULL ? values[i] : "null");
     putchar('\n');
     ++*rows;
     return 0;
@@ -28,7 +30,8 @@ static int fail(const char *doing, const vv_error *error)
 
 int main(int argc, char **argv)
 {
-    const vv_option options[] = {{"pipeline.name", "embedded"}, {"execution.checkpointing.interval", "100 ms"}};
+    const vv_option options[] = {{"pipeline.name", "embedded"},
+                                 {"execution.checkpointing.interval", "100 ms"}};
     const char *dir = argc > 1 ? argv[1] : "/tmp";
     char savepoint[4096];
     vv_error error;
@@ -39,14 +42,17 @@ int main(int argc, char **argv)
     if (s == NULL)
         return fail("session", &error);
     printf("varve %s\n", vv_version());
-    if (vv_execute(s,
-                   "CREATE TABLE bounded (id BIGINT) WITH ('connector' = 'datagen', 'fields.id.kind' = 'sequence',"
-                   "    'fields.id.start' = '1', 'fields.id.end' = '10');"
-                   "CREATE TABLE endless (id BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '100');"
-                   "CREATE TABLE nowhere (k BIGINT, n BIGINT) WITH ('connector' = 'blackhole');"
-                   "SELECT MOD(id, 3) AS k, COUNT(*) AS n FROM bounded GROUP BY MOD(id, 3);"
-                   "INSERT INTO nowhere SELECT MOD(id, 10), COUNT(*) FROM endless GROUP BY MOD(id, 10);",
-                   print_row, &rows, &error) != VV_OK)
+    if (vv_execute(
+            s,
+            "CREATE TABLE bounded (id BIGINT) WITH ('connector' = 'datagen', 'fields.id.kind' = "
+            "'sequence',"
+            "    'fields.id.start' = '1', 'fields.id.end' = '10');"
+            "CREATE TABLE endless (id BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = "
+            "'100');"
+            "CREATE TABLE nowhere (k BIGINT, n BIGINT) WITH ('connector' = 'blackhole');"
+            "SELECT MOD(id, 3) AS k, COUNT(*) AS n FROM bounded GROUP BY MOD(id, 3);"
+            "INSERT INTO nowhere SELECT MOD(id, 10), COUNT(*) FROM endless GROUP BY MOD(id, 10);",
+            print_row, &rows, &error) != VV_OK)
         return fail("execute", &error);
 
     job = vv_job_newest(s);

@@ -1,4 +1,5 @@
-/* main.c - the `varve` command: fills the environment with the real things, finds the verb, hands over. */
+/* main.c - the `varve` command: fills the environment with the real things, finds the verb, hands
+ * over. */
 #include "job/cli/verbs.h"
 
 #include "backend/keyed_backend.h"
@@ -31,7 +32,8 @@ static int unknown(const struct cli *cli, const char *word)
     const char *nearest = cli_nearest_verb(word);
 
     if (nearest != NULL)
-        return cli_error(cli, EXIT_USAGE, "there is no verb %s; did you mean varve %s?", word, nearest);
+        return cli_error(cli, EXIT_USAGE, "there is no verb %s; did you mean varve %s?", word,
+                         nearest);
     return cli_error(cli, EXIT_USAGE, "there is no verb %s; varve help lists them", word);
 }
 
@@ -67,7 +69,8 @@ int main(int argc, char **argv)
     };
     int code;
 
-    /* LC_NUMERIC stays "C": setlocale is never called. A closed pipe is an error of write, not the end. */
+    /* LC_NUMERIC stays "C": setlocale is never called. A closed pipe is an error of write, not the
+     * end. */
     signal(SIGPIPE, SIG_IGN);
     cli.colour = cli.err_tty && (no_color == NULL || no_color[0] == '\0');
     code = dispatch(&cli, argc, argv);

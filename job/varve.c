@@ -25,14 +25,26 @@ struct vv_session {
     vv_job *jobs GUARDED_BY(mutex);
 };
 
-const char *vv_version(void) { return VARVE_VERSION; }
+const char *vv_version(void)
+{
+    return VARVE_VERSION;
+}
 
 static vv_code code_of(enum rc rc)
 {
     static const vv_code codes[] = {
-        [RC_OK] = VV_OK,           [RC_IO] = VV_IO,           [RC_NOT_FOUND] = VV_NOT_FOUND,     [RC_EXISTS] = VV_EXISTS,
-        [RC_NO_LINK] = VV_IO,      [RC_CORRUPT] = VV_CORRUPT, [RC_VERSION] = VV_VERSION,         [RC_LIMIT] = VV_LIMIT,
-        [RC_INVALID] = VV_INVALID, [RC_STATE] = VV_STATE,     [RC_UNSUPPORTED] = VV_UNSUPPORTED, [RC_CANCELLED] = VV_CANCELLED,
+        [RC_OK] = VV_OK,
+        [RC_IO] = VV_IO,
+        [RC_NOT_FOUND] = VV_NOT_FOUND,
+        [RC_EXISTS] = VV_EXISTS,
+        [RC_NO_LINK] = VV_IO,
+        [RC_CORRUPT] = VV_CORRUPT,
+        [RC_VERSION] = VV_VERSION,
+        [RC_LIMIT] = VV_LIMIT,
+        [RC_INVALID] = VV_INVALID,
+        [RC_STATE] = VV_STATE,
+        [RC_UNSUPPORTED] = VV_UNSUPPORTED,
+        [RC_CANCELLED] = VV_CANCELLED,
         [RC_TIMEOUT] = VV_TIMEOUT,
     };
 
@@ -50,7 +62,8 @@ static vv_code answer(enum rc rc, const struct err *err, vv_error *out)
     return code_of(rc);
 }
 
-/* ---- sessions -------------------------------------------------------------------------------------- */
+/* ---- sessions
+ * -------------------------------------------------------------------------------------- */
 
 vv_session *vv_session_new(const vv_option *options, size_t count, vv_error *error)
 {
@@ -107,7 +120,8 @@ void vv_session_free(vv_session *s)
     mem_free(s);
 }
 
-/* ---- statements ------------------------------------------------------------------------------------ */
+/* ---- statements
+ * ------------------------------------------------------------------------------------ */
 
 struct row_call {
     vv_row_fn *rows;
@@ -115,7 +129,8 @@ struct row_call {
     const struct schema *schema;
 };
 
-static enum rc on_begin(void *ctx, const struct schema *schema, const struct statement_result *result, struct err *err)
+static enum rc on_begin(void *ctx, const struct schema *schema,
+                        const struct statement_result *result, struct err *err)
 {
     (void)result;
     (void)err;
@@ -127,7 +142,8 @@ static enum rc on_rows(void *ctx, const struct batch *b, struct err *err)
 {
     struct row_call *c = ctx;
     struct arena *a = arena_new(0);
-    const char **names = ARENA_ARRAY(a, b->column_count + 1, const char *), **values = ARENA_ARRAY(a, b->column_count + 1, const char *);
+    const char **names = ARENA_ARRAY(a, b->column_count + 1, const char *),
+               **values = ARENA_ARRAY(a, b->column_count + 1, const char *);
     struct buf *texts = ARENA_ARRAY(a, b->column_count + 1, struct buf);
     enum rc rc = RC_OK;
 
@@ -167,13 +183,15 @@ vv_code vv_execute(vv_session *s, const char *sql, vv_row_fn *rows, void *ctx, v
         if (rc == RC_OK && result.kind == RESULT_JOB)
             memcpy(s->newest, result.job_id, sizeof s->newest);
         if (rc == RC_OK && (result.kind == RESULT_EXIT || result.kind == RESULT_HELP))
-            rc = err_set(&err, RC_INVALID, "%s is for an interactive client", script.statements[i]->text);
+            rc = err_set(&err, RC_INVALID, "%s is for an interactive client",
+                         script.statements[i]->text);
     }
     arena_free(a);
     return answer(rc, &err, error);
 }
 
-/* ---- jobs ------------------------------------------------------------------------------------------ */
+/* ---- jobs
+ * ------------------------------------------------------------------------------------------ */
 
 vv_job *vv_job_find(vv_session *s, const char *id)
 {
@@ -192,7 +210,10 @@ vv_job *vv_job_find(vv_session *s, const char *id)
     return j;
 }
 
-vv_job *vv_job_newest(vv_session *s) { return s->newest[0] == '\0' ? NULL : vv_job_find(s, s->newest); }
+vv_job *vv_job_newest(vv_session *s)
+{
+    return s->newest[0] == '\0' ? NULL : vv_job_find(s, s->newest);
+}
 
 void vv_job_free(vv_job *j)
 {
@@ -213,11 +234,26 @@ void vv_job_free(vv_job *j)
     mem_free(j);
 }
 
-const char *vv_job_id(const vv_job *j) { return job_id(j->job); }
-const char *vv_job_name(const vv_job *j) { return job_name(j->job); }
-const char *vv_job_state(vv_job *j) { return job_state_str(job_state(j->job)); }
-void vv_job_cancel(vv_job *j) { job_cancel(j->job); }
-void vv_job_suspend(vv_job *j) { job_suspend(j->job, config_bool(job_config(j->job), OPT_CP_ON_SUSPEND)); }
+const char *vv_job_id(const vv_job *j)
+{
+    return job_id(j->job);
+}
+const char *vv_job_name(const vv_job *j)
+{
+    return job_name(j->job);
+}
+const char *vv_job_state(vv_job *j)
+{
+    return job_state_str(job_state(j->job));
+}
+void vv_job_cancel(vv_job *j)
+{
+    job_cancel(j->job);
+}
+void vv_job_suspend(vv_job *j)
+{
+    job_suspend(j->job, config_bool(job_config(j->job), OPT_CP_ON_SUSPEND));
+}
 
 vv_code vv_job_wait(vv_job *j, int64_t timeout_ms, vv_error *error)
 {
@@ -225,7 +261,8 @@ vv_code vv_job_wait(vv_job *j, int64_t timeout_ms, vv_error *error)
     enum rc rc = RC_OK;
 
     if (!job_wait(j->job, timeout_ms)) {
-        rc = err_set(&err, RC_TIMEOUT, "job %s is %s after %lld ms", job_id(j->job), vv_job_state(j), (long long)timeout_ms);
+        rc = err_set(&err, RC_TIMEOUT, "job %s is %s after %lld ms", job_id(j->job),
+                     vv_job_state(j), (long long)timeout_ms);
     } else if (job_state(j->job) == JOB_FAILED) {
         job_failure(j->job, &failure);
         rc = err_set(&err, failure.rc == RC_OK ? RC_STATE : failure.rc, "%s", failure.msg);
@@ -235,7 +272,8 @@ vv_code vv_job_wait(vv_job *j, int64_t timeout_ms, vv_error *error)
     return answer(rc, &err, error);
 }
 
-static vv_code operate(vv_job *j, struct job_operation_request *req, char *path, size_t cap, vv_error *error)
+static vv_code operate(vv_job *j, struct job_operation_request *req, char *path, size_t cap,
+                       vv_error *error)
 {
     struct job_operation done = {0};
     struct err err = {0};
@@ -246,7 +284,8 @@ static vv_code operate(vv_job *j, struct job_operation_request *req, char *path,
     if (rc == RC_OK && done.rc != RC_OK)
         rc = err_set(&err, done.rc, "%s", done.message);
     if (rc == RC_OK && path != NULL && (size_t)snprintf(path, cap, "%s", done.location) >= cap)
-        rc = err_set(&err, RC_LIMIT, "the savepoint's path is longer than %zu bytes: %s", cap, done.location);
+        rc = err_set(&err, RC_LIMIT, "the savepoint's path is longer than %zu bytes: %s", cap,
+                     done.location);
     return answer(rc, &err, error);
 }
 
@@ -257,9 +296,11 @@ vv_code vv_job_savepoint(vv_job *j, const char *directory, char *path, size_t ca
     return operate(j, &req, path, cap, error);
 }
 
-vv_code vv_job_stop(vv_job *j, const char *directory, int drain, char *path, size_t cap, vv_error *error)
+vv_code vv_job_stop(vv_job *j, const char *directory, int drain, char *path, size_t cap,
+                    vv_error *error)
 {
-    struct job_operation_request req = {.kind = JOB_OP_STOP, .target_directory = directory, .drain = drain != 0};
+    struct job_operation_request req = {
+        .kind = JOB_OP_STOP, .target_directory = directory, .drain = drain != 0};
 
     return operate(j, &req, path, cap, error);
 }

@@ -5,12 +5,14 @@
 
 #define OPTIONS_MAX 64 /* of one verb, looked at for a near name */
 
-static struct arg_option *find(struct arg_option *options, size_t count, const char *word, size_t len)
+static struct arg_option *find(struct arg_option *options, size_t count, const char *word,
+                               size_t len)
 {
     for (size_t i = 0; i < count; i++) {
         if (strlen(options[i].name) == len && strncmp(options[i].name, word, len) == 0)
             return &options[i];
-        if (options[i].alias != NULL && strlen(options[i].alias) == len && strncmp(options[i].alias, word, len) == 0)
+        if (options[i].alias != NULL && strlen(options[i].alias) == len &&
+            strncmp(options[i].alias, word, len) == 0)
             return &options[i];
     }
     return NULL;
@@ -36,12 +38,14 @@ static const char *nearest(const struct arg_option *options, size_t count, const
     return name;
 }
 
-static enum rc unknown(const struct arg_option *options, size_t count, const char *word, struct err *err)
+static enum rc unknown(const struct arg_option *options, size_t count, const char *word,
+                       struct err *err)
 {
     const char *near = nearest(options, count, word);
 
-    return err_set(err, RC_INVALID, "unknown option %s%s%s%s", word, near != NULL ? " (did you mean " : "",
-                   near != NULL ? near : "", near != NULL ? "?)" : "");
+    return err_set(err, RC_INVALID, "unknown option %s%s%s%s", word,
+                   near != NULL ? " (did you mean " : "", near != NULL ? near : "",
+                   near != NULL ? "?)" : "");
 }
 
 static void add_value(struct arena *a, struct arg_option *o, const char *value)
@@ -75,7 +79,8 @@ enum rc args_parse(struct arena *a, int argc, char **argv, int from, struct arg_
             out->positional[out->positional_count++] = word;
             continue;
         }
-        o = find(options, option_count, word, is_long && equals != NULL ? (size_t)(equals - word) : strlen(word));
+        o = find(options, option_count, word,
+                 is_long && equals != NULL ? (size_t)(equals - word) : strlen(word));
         if (o == NULL && !is_long && word[1] == 'D' && word[2] != '\0') { /* -Dkey=value */
             o = find(options, option_count, "-D", 2);
             if (o != NULL) {
@@ -119,8 +124,9 @@ void args_usage(const struct arg_option *options, size_t option_count, struct bu
         const struct arg_option *o = &options[i];
         size_t start = out->len;
 
-        buf_printf(out, "  %s%s%s%s%s", o->alias != NULL ? o->alias : "", o->alias != NULL ? ", " : "    ",
-                   o->name, o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
+        buf_printf(out, "  %s%s%s%s%s", o->alias != NULL ? o->alias : "",
+                   o->alias != NULL ? ", " : "    ", o->name, o->value != NULL ? " " : "",
+                   o->value != NULL ? o->value : "");
         while (out->len - start < 38)
             buf_append_u8(out, ' ');
         buf_printf(out, " %s\n", o->help);

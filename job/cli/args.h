@@ -1,6 +1,8 @@
-/* args.h - command line arguments of a verb: options with their values, in any order, and what is left over.
+/* args.h - command line arguments of a verb: options with their values, in any order, and what is
+ * left over.
  *
- * A verb lists what it takes; anything else is RC_INVALID with the nearest known option. "--name=value" and "--name value" are the same;
+ * A verb lists what it takes; anything else is RC_INVALID with the nearest known option.
+ * "--name=value" and "--name value" are the same;
  * "--" ends the options. */
 #ifndef VARVE_JOB_CLI_ARGS_H
 #define VARVE_JOB_CLI_ARGS_H
@@ -28,8 +30,9 @@ struct args {
     const char *positional[ARGS_POSITIONAL_MAX];
 };
 /* argv[from..argc). Strings are borrowed from argv. */
-MUST_USE enum rc args_parse(struct arena *a, int argc, char **argv, int from, struct arg_option *options,
-                            size_t option_count, struct args *out, struct err *err);
+MUST_USE enum rc args_parse(struct arena *a, int argc, char **argv, int from,
+                            struct arg_option *options, size_t option_count, struct args *out,
+                            struct err *err);
 /* The option of that name, which the verb listed (asserted). */
 const struct arg_option *args_get(const struct args *args, const char *name);
 /* "  -s, --from-savepoint PATH   help" lines. */

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* daemon(3) makes the session and turns all three streams to /dev/null; the caller's stdout and stderr are put back for as long as there
- * is something to say. */
+/* daemon(3) makes the session and turns all three streams to /dev/null; the caller's stdout and
+ * stderr are put back for as long as there is something to say. */
 static bool become_daemon(struct background *b)
 {
     int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- messages ------------------------------------------------------------------------------------- */
+/* ---- messages
+ * ------------------------------------------------------------------------------------- */
 
 int cli_error(const struct cli *cli, int code, const char *fmt, ...)
 {
@@ -94,7 +95,8 @@ int cli_finish_output(const struct cli *cli, int code)
     return cli_error(cli, EXIT_ENVIRONMENT, "standard output could not be written");
 }
 
-/* ---- numbers for people --------------------------------------------------------------------------- */
+/* ---- numbers for people
+ * --------------------------------------------------------------------------- */
 
 const char *cli_size_text(uint64_t bytes, char out[CLI_NUMBER_MAX])
 {
@@ -106,7 +108,11 @@ const char *cli_size_text(uint64_t bytes, char out[CLI_NUMBER_MAX])
         v /= 1000;
         u++;
     }
-    snprintf(out, CLI_NUMBER_MAX, u == 0 || v >= 100 ? "%.0f %s" : v >= 10 ? "%.1f %s" : "%.2f %s", v, units[u]);
+    snprintf(out, CLI_NUMBER_MAX,
+             u == 0 || v >= 100 ? "%.0f %s"
+             : v >= 10          ? "%.1f %s"
+                                : "%.2f %s",
+             v, units[u]);
     return out;
 }
 
@@ -117,9 +123,11 @@ const char *cli_duration_text(int64_t ms, char out[CLI_NUMBER_MAX])
     else if (ms < 60000)
         snprintf(out, CLI_NUMBER_MAX, "%.1f s", (double)ms / 1000);
     else if (ms < 3600000)
-        snprintf(out, CLI_NUMBER_MAX, "%lldm %02llds", (long long)(ms / 60000), (long long)(ms / 1000 % 60));
+        snprintf(out, CLI_NUMBER_MAX, "%lldm %02llds", (long long)(ms / 60000),
+                 (long long)(ms / 1000 % 60));
     else
-        snprintf(out, CLI_NUMBER_MAX, "%lldh %02lldm", (long long)(ms / 3600000), (long long)(ms / 60000 % 60));
+        snprintf(out, CLI_NUMBER_MAX, "%lldh %02lldm", (long long)(ms / 3600000),
+                 (long long)(ms / 60000 % 60));
     return out;
 }
 
@@ -137,7 +145,8 @@ const char *cli_count_text(uint64_t n, char out[CLI_NUMBER_MAX])
     return out;
 }
 
-/* ---- input ---------------------------------------------------------------------------------------- */
+/* ---- input
+ * ---------------------------------------------------------------------------------------- */
 
 static enum rc read_stdin(size_t limit_bytes, struct buf *out, struct err *err)
 {
@@ -158,7 +167,8 @@ static enum rc read_stdin(size_t limit_bytes, struct buf *out, struct err *err)
     }
 }
 
-enum rc cli_read_text(const struct cli *cli, const char *path, size_t limit_bytes, struct buf *out, struct err *err)
+enum rc cli_read_text(const struct cli *cli, const char *path, size_t limit_bytes, struct buf *out,
+                      struct err *err)
 {
     char real[FS_PATH_MAX];
 
@@ -168,13 +178,16 @@ enum rc cli_read_text(const struct cli *cli, const char *path, size_t limit_byte
     return fs_read_all(cli->env.fs, real, limit_bytes, out, err);
 }
 
-/* ---- options that every verb takes ----------------------------------------------------------------- */
+/* ---- options that every verb takes
+ * ----------------------------------------------------------------- */
 
 static const struct arg_option common[] = {
     {.name = "--quiet", .alias = "-q", .help = "results and errors only"},
     {.name = "--json", .help = "results as JSON"},
     {.name = "--log-level", .value = "LEVEL", .help = "debug, info, warn, error or off"},
-    {.name = "--log-file", .value = "FILE", .help = "log to this file (appended) instead of stderr"},
+    {.name = "--log-file",
+     .value = "FILE",
+     .help = "log to this file (appended) instead of stderr"},
     {.name = "--help", .alias = "-h", .help = "this text"},
 };
 
@@ -182,7 +195,8 @@ static void print_help(const struct cli *cli, const struct arg_option *options, 
 {
     struct buf text = {0};
 
-    buf_printf(&text, "varve %s %s\n\n%s\n", cli->verb->name, cli->verb->arguments, cli->verb->summary);
+    buf_printf(&text, "varve %s %s\n\n%s\n", cli->verb->name, cli->verb->arguments,
+               cli->verb->summary);
     if (cli->verb->details[0] != '\0')
         buf_printf(&text, "\n%s\n", cli->verb->details);
     buf_append_str(&text, "\nOptions:\n");
@@ -204,8 +218,8 @@ static bool log_level_of(const char *word, enum log_level *out)
     return false;
 }
 
-int cli_begin(struct cli *cli, const struct arg_option *options, size_t option_count, int argc, char **argv,
-              struct args *out)
+int cli_begin(struct cli *cli, const struct arg_option *options, size_t option_count, int argc,
+              char **argv, struct args *out)
 {
     size_t count = option_count + ARRAY_LEN(common);
     struct arg_option *all = ARENA_ARRAY(cli->arena, count, struct arg_option);
@@ -216,7 +230,8 @@ int cli_begin(struct cli *cli, const struct arg_option *options, size_t option_c
         memcpy(all, options, option_count * sizeof *all);
     memcpy(all + option_count, common, sizeof common);
     if (args_parse(cli->arena, argc, argv, 1, all, count, out, &err) != RC_OK)
-        return cli_error(cli, EXIT_USAGE, "%s; varve help %s lists the options", err.msg, cli->verb->name);
+        return cli_error(cli, EXIT_USAGE, "%s; varve help %s lists the options", err.msg,
+                         cli->verb->name);
     if (args_get(out, "--help")->given) {
         print_help(cli, all, count);
         return cli_finish_output(cli, EXIT_DONE);
@@ -226,7 +241,8 @@ int cli_begin(struct cli *cli, const struct arg_option *options, size_t option_c
     cli->log_level = cli->verb->log_level;
     level = args_get(out, "--log-level");
     if (level->given && !log_level_of(level->text, &cli->log_level))
-        return cli_error(cli, EXIT_USAGE, "--log-level %s: give debug, info, warn, error or off", level->text);
+        return cli_error(cli, EXIT_USAGE, "--log-level %s: give debug, info, warn, error or off",
+                         level->text);
     cli->log_file = args_get(out, "--log-file")->text;
     if (cli->log_file == NULL) {
         cli->env.log = log_new(STDERR_FILENO, cli->log_level, cli->env.clock);
@@ -242,8 +258,9 @@ int cli_expect(struct cli *cli, const struct args *args, uint32_t least, uint32_
     if (args->positional_count >= least && args->positional_count <= most)
         return -1;
     return cli_error(cli, EXIT_USAGE, "%s; usage: varve %s %s",
-                     args->positional_count < least ? "an argument is missing" : "too many arguments", cli->verb->name,
-                     cli->verb->arguments);
+                     args->positional_count < least ? "an argument is missing"
+                                                    : "too many arguments",
+                     cli->verb->name, cli->verb->arguments);
 }
 
 void cli_end(struct cli *cli)

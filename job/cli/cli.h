@@ -1,6 +1,7 @@
 /* cli.h - what the verbs of the `varve` command share: common options, messages, exit codes.
  *
- * Data goes to stdout, everything else to stderr. Colours only on a terminal and not with NO_COLOR. Thread: main's.
+ * Data goes to stdout, everything else to stderr. Colours only on a terminal and not with NO_COLOR.
+ * Thread: main's.
  */
 #ifndef VARVE_JOB_CLI_CLI_H
 #define VARVE_JOB_CLI_CLI_H
@@ -22,24 +23,26 @@ struct verb {
     const char *summary;   /* one line */
     const char *details;   /* paragraphs of the usage text; "" */
     enum log_level log_level;
-    int (*run)(struct cli *cli, int argc, char **argv); /* argv[0] is the verb; returns an exit code */
+    int (*run)(struct cli *cli, int argc,
+               char **argv); /* argv[0] is the verb; returns an exit code */
 };
 struct cli {
     struct env env;
     struct arena *arena; /* lives as long as the process */
     const struct verb *verb;
-    bool quiet;    /* -q */
-    bool json;     /* --json */
-    bool colour;   /* of stderr */
+    bool quiet;  /* -q */
+    bool json;   /* --json */
+    bool colour; /* of stderr */
     bool err_tty, out_tty;
     const char *log_file; /* --log-file; NULL: stderr */
     enum log_level log_level;
 };
 
-/* Parses argv[1..] with the verb's options and the common ones (-h, -q, --json, --log-level, --log-file) and opens the log. -1: go on; else
- * return this exit code: help was printed, or the usage was wrong and that was said. */
-int cli_begin(struct cli *cli, const struct arg_option *options, size_t option_count, int argc, char **argv,
-              struct args *out);
+/* Parses argv[1..] with the verb's options and the common ones (-h, -q, --json, --log-level,
+ * --log-file) and opens the log. -1: go on; else return this exit code: help was printed, or the
+ * usage was wrong and that was said. */
+int cli_begin(struct cli *cli, const struct arg_option *options, size_t option_count, int argc,
+              char **argv, struct args *out);
 /* Also -1 or an exit code: between least and most positional arguments. */
 int cli_expect(struct cli *cli, const struct args *args, uint32_t least, uint32_t most);
 void cli_end(struct cli *cli);
@@ -67,8 +70,8 @@ const char *cli_duration_text(int64_t ms, char out[CLI_NUMBER_MAX]);
 const char *cli_count_text(uint64_t n, char out[CLI_NUMBER_MAX]);
 
 /* Whole file; RC_LIMIT past limit_bytes. "-" is standard input. */
-MUST_USE enum rc cli_read_text(const struct cli *cli, const char *path, size_t limit_bytes, struct buf *out,
-                               struct err *err);
+MUST_USE enum rc cli_read_text(const struct cli *cli, const char *path, size_t limit_bytes,
+                               struct buf *out, struct err *err);
 
 /* The verbs; verbs.c. */
 extern const struct verb *const cli_verbs[];

@@ -23,7 +23,8 @@ enum rc client_open(const struct env *env, const char *target, struct client **o
 
     *out = NULL;
     if (len == 0 || len > 255 || (rest[len] == '/' && rest[len + 1] != '\0') || colon == rest ||
-        (colon != NULL && (port_len == 0 || port_len > 5 || strspn(colon + 1, "0123456789") < port_len)))
+        (colon != NULL &&
+         (port_len == 0 || port_len > 5 || strspn(colon + 1, "0123456789") < port_len)))
         return err_set(err, RC_INVALID, "\"%s\" is no address: give HOST:PORT", target);
     c = mem_calloc(1, sizeof *c);
     c->env = env;
@@ -45,7 +46,10 @@ void client_close(struct client *c)
     mem_free(c);
 }
 
-const char *client_target(const struct client *c) { return c->target; }
+const char *client_target(const struct client *c)
+{
+    return c->target;
+}
 
 static size_t on_data(char *data, size_t size, size_t count, void *ctx)
 {
@@ -60,7 +64,10 @@ static size_t on_data(char *data, size_t size, size_t count, void *ctx)
 /* The first line of each error that the server lists. */
 static enum rc server_error(const struct client *c, long status, struct bytes text, struct err *err)
 {
-    enum rc rc = status == 404 ? RC_NOT_FOUND : status == 409 ? RC_STATE : status >= 400 && status < 500 ? RC_INVALID : RC_CORRUPT;
+    enum rc rc = status == 404                   ? RC_NOT_FOUND
+                 : status == 409                 ? RC_STATE
+                 : status >= 400 && status < 500 ? RC_INVALID
+                                                 : RC_CORRUPT;
     struct buf message = {0};
     struct err ignored = {0};
     json_t *answer = NULL, *errors, *one;
@@ -72,7 +79,9 @@ static enum rc server_error(const struct client *c, long status, struct bytes te
         {
             const char *s = json_string_value(one);
 
-            if (s != NULL && s[0] != '\0' && (i == 0 || json_array_size(errors) == 1 || strcmp(s, "Internal server error.") != 0))
+            if (s != NULL && s[0] != '\0' &&
+                (i == 0 || json_array_size(errors) == 1 ||
+                 strcmp(s, "Internal server error.") != 0))
                 buf_printf(&message, "%s%s", message.len > 0 ? " " : "", s);
         }
         json_decref(answer);
@@ -95,16 +104,18 @@ static enum rc perform(struct client *c, struct buf *text, long *status, struct 
     if (code == CURLE_OPERATION_TIMEDOUT)
         return err_set(err, RC_TIMEOUT, "%s does not answer: %s", c->target, reason);
     if (code == CURLE_WRITE_ERROR)
-        return err_set(err, RC_LIMIT, "%s answers with more than %u bytes", c->target, CLIENT_ANSWER_MAX);
+        return err_set(err, RC_LIMIT, "%s answers with more than %u bytes", c->target,
+                       CLIENT_ANSWER_MAX);
     if (code != CURLE_OK)
-        return err_set(err, RC_IO, "no varve answers at %s: %s", c->target, reason[0] != '\0' ? reason : curl_easy_strerror(code));
+        return err_set(err, RC_IO, "no varve answers at %s: %s", c->target,
+                       reason[0] != '\0' ? reason : curl_easy_strerror(code));
     curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, status);
     (void)text;
     return RC_OK;
 }
 
-enum rc client_call(struct client *c, const char *method, const char *path, const json_t *body, json_t **answer,
-                    struct err *err)
+enum rc client_call(struct client *c, const char *method, const char *path, const json_t *body,
+                    json_t **answer, struct err *err)
 {
     struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
     struct buf url = {0}, sent = {0}, text = {0};
@@ -137,7 +148,8 @@ enum rc client_call(struct client *c, const char *method, const char *path, cons
         rc = server_error(c, status, buf_bytes(&text), err);
     } else if (rc == RC_OK && text.len == 0) {
         *answer = json_object();
-    } else if (rc == RC_OK && json_parse(buf_bytes(&text), CLIENT_ANSWER_MAX, answer, &bad) != RC_OK) {
+    } else if (rc == RC_OK &&
+               json_parse(buf_bytes(&text), CLIENT_ANSWER_MAX, answer, &bad) != RC_OK) {
         rc = err_set(err, RC_CORRUPT, "%s does not answer as varve does: %s", c->target, bad.msg);
     }
     curl_slist_free_all(headers);

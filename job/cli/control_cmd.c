@@ -1,4 +1,5 @@
-/* control_cmd.c - list, stop, savepoint, checkpoint, cancel: clients of a running varve, with Flink's words on stdout. See verbs.h */
+/* control_cmd.c - list, stop, savepoint, checkpoint, cancel: clients of a running varve, with
+ * Flink's words on stdout. See verbs.h */
 #include "job/cli/verbs.h"
 
 #include "checkpoint/layout.h"
@@ -9,7 +10,11 @@
 #include <time.h>
 
 #define OPERATION_WAIT_MAX_MS (3600 * 1000LL)
-#define TARGET_OPTION {.name = "--target", .alias = "-m", .value = "HOST:PORT", .help = "REST address of the varve to ask (default " CLIENT_DEFAULT_TARGET ")"}
+#define TARGET_OPTION                                                                              \
+    {                                                                                              \
+        .name = "--target", .alias = "-m", .value = "HOST:PORT",                                   \
+        .help = "REST address of the varve to ask (default " CLIENT_DEFAULT_TARGET ")"             \
+    }
 
 /* What the server says against a request is exit code 1; that nobody answers is 3. */
 static int fail(const struct cli *cli, const char *doing, const struct err *err)
@@ -20,19 +25,24 @@ static int fail(const struct cli *cli, const char *doing, const struct err *err)
 }
 
 /* Words for people on stdout, as Flink's client prints them; --json and -q leave them out. */
-static bool wordy(const struct cli *cli) { return !cli->json && !cli->quiet; }
+static bool wordy(const struct cli *cli)
+{
+    return !cli->json && !cli->quiet;
+}
 
 static int connect_to(struct cli *cli, const struct args *args, struct client **out)
 {
     const struct arg_option *target = args_get(args, "--target");
     struct err err = {0};
 
-    if (client_open(&cli->env, target->given ? target->text : CLIENT_DEFAULT_TARGET, out, &err) == RC_OK)
+    if (client_open(&cli->env, target->given ? target->text : CLIENT_DEFAULT_TARGET, out, &err) ==
+        RC_OK)
         return -1;
     return cli_fail(cli, &err);
 }
 
-/* ---- jobs ----------------------------------------------------------------------------------------- */
+/* ---- jobs
+ * ----------------------------------------------------------------------------------------- */
 
 static const char *text_of(const json_t *o, const char *key)
 {
@@ -50,7 +60,8 @@ static int by_start(const void *a, const void *b)
 }
 
 /* The jobs, oldest first; borrowed from *answer. */
-static enum rc fetch_jobs(struct cli *cli, struct client *c, json_t **answer, json_t ***jobs, size_t *count, struct err *err)
+static enum rc fetch_jobs(struct cli *cli, struct client *c, json_t **answer, json_t ***jobs,
+                          size_t *count, struct err *err)
 {
     json_t *list, *one;
     size_t i;
@@ -59,16 +70,15 @@ static enum rc fetch_jobs(struct cli *cli, struct client *c, json_t **answer, js
     list = json_object_get(*answer, "jobs");
     *count = json_array_size(list);
     *jobs = ARENA_ARRAY(cli->arena, *count + 1, json_t *);
-    json_array_foreach(list, i, one)
-        (*jobs)[i] = one;
+    json_array_foreach(list, i, one)(*jobs)[i] = one;
     qsort(*jobs, *count, sizeof **jobs, by_start);
     return RC_OK;
 }
 
 static bool ended(const char *state)
 {
-    return strcmp(state, "FINISHED") == 0 || strcmp(state, "FAILED") == 0 || strcmp(state, "CANCELED") == 0 ||
-           strcmp(state, "SUSPENDED") == 0;
+    return strcmp(state, "FINISHED") == 0 || strcmp(state, "FAILED") == 0 ||
+           strcmp(state, "CANCELED") == 0 || strcmp(state, "SUSPENDED") == 0;
 }
 
 /* JOB as it was given -> id: 32 hex digits, or the name of one running job. */
@@ -95,7 +105,8 @@ static int find_job(struct cli *cli, struct client *c, const char *given, char i
     if (found == 1)
         return -1;
     if (found > 1)
-        return cli_error(cli, EXIT_USAGE, "%zu running jobs are named \"%s\": give the job's id", found, given);
+        return cli_error(cli, EXIT_USAGE, "%zu running jobs are named \"%s\": give the job's id",
+                         found, given);
     return cli_error(cli, EXIT_USAGE,
                      "Cannot parse JobID from \"%s\". The expected format is [0-9a-fA-F]{32}, e.g. "
                      "fd72014d4c864993a2e5a9287b4a9c5d; no running job has this name either.",
@@ -115,7 +126,8 @@ static void print_jobs(json_t *const *jobs, size_t count, int which)
             continue;
         if (localtime_r(&s, &tm) != NULL)
             strftime(when, sizeof when, "%d.%m.%Y %H:%M:%S", &tm);
-        cli_print("%s : %s : %s (%s)\n", when, text_of(jobs[i], "jid"), text_of(jobs[i], "name"), state);
+        cli_print("%s : %s : %s (%s)\n", when, text_of(jobs[i], "jid"), text_of(jobs[i], "name"),
+                  state);
     }
 }
 
@@ -131,8 +143,8 @@ static size_t count_jobs(json_t *const *jobs, size_t count, int which)
     return n;
 }
 
-static void print_section(const struct cli *cli, json_t *const *jobs, size_t count, int which, const char *title,
-                          const char *none)
+static void print_section(const struct cli *cli, json_t *const *jobs, size_t count, int which,
+                          const char *title, const char *none)
 {
     static const char line[] = "--------------------------------------------------------------\n";
 
@@ -155,10 +167,12 @@ static json_t *jobs_json(json_t *const *jobs, size_t count, const bool wanted[3]
         const char *state = text_of(jobs[i], "state");
 
         if (wanted[ended(state) ? 2 : strcmp(state, "CREATED") == 0 ? 1 : 0])
-            json_array_append_new(list, json_pack("{s: s, s: s, s: s, s: I, s: I}", "jid", text_of(jobs[i], "jid"), "name",
-                                                  text_of(jobs[i], "name"), "state", state, "start-time",
-                                                  json_integer_value(json_object_get(jobs[i], "start-time")), "end-time",
-                                                  json_integer_value(json_object_get(jobs[i], "end-time"))));
+            json_array_append_new(
+                list,
+                json_pack("{s: s, s: s, s: s, s: I, s: I}", "jid", text_of(jobs[i], "jid"), "name",
+                          text_of(jobs[i], "name"), "state", state, "start-time",
+                          json_integer_value(json_object_get(jobs[i], "start-time")), "end-time",
+                          json_integer_value(json_object_get(jobs[i], "end-time"))));
     }
     return list;
 }
@@ -200,11 +214,16 @@ int verb_list(struct cli *cli, int argc, char **argv)
         code = EXIT_DONE;
     } else {
         if (wanted[0])
-            print_section(cli, jobs, count, 0, "------------------ Running/Restarting Jobs -------------------", "No running jobs.");
+            print_section(cli, jobs, count, 0,
+                          "------------------ Running/Restarting Jobs -------------------",
+                          "No running jobs.");
         if (wanted[1])
-            print_section(cli, jobs, count, 1, "----------------------- Scheduled Jobs -----------------------", "No scheduled jobs.");
+            print_section(cli, jobs, count, 1,
+                          "----------------------- Scheduled Jobs -----------------------",
+                          "No scheduled jobs.");
         if (wanted[2])
-            print_section(cli, jobs, count, 2, "---------------------- Terminated Jobs -----------------------", NULL);
+            print_section(cli, jobs, count, 2,
+                          "---------------------- Terminated Jobs -----------------------", NULL);
         code = EXIT_DONE;
     }
     json_decref(answer);
@@ -212,10 +231,13 @@ int verb_list(struct cli *cli, int argc, char **argv)
     return cli_finish_output(cli, code);
 }
 
-/* ---- operations ----------------------------------------------------------------------------------- */
+/* ---- operations
+ * ----------------------------------------------------------------------------------- */
 
-/* A directory as the server sees it: URIs as they are, paths made absolute here, where they were typed. */
-static enum rc absolute_target(const struct cli *cli, const char *given, const char **out, struct err *err)
+/* A directory as the server sees it: URIs as they are, paths made absolute here, where they were
+ * typed. */
+static enum rc absolute_target(const struct cli *cli, const char *given, const char **out,
+                               struct err *err)
 {
     char *path = arena_alloc(cli->arena, FS_PATH_MAX);
 
@@ -235,8 +257,9 @@ static const char *cause_of(const json_t *failure)
 }
 
 /* Posts and polls `<path>/<request id>` until it is completed. *operation: the caller's. */
-static enum rc start_and_wait(struct client *c, const char *post_path, const char *poll_path, const json_t *body, bool detached,
-                              json_t **operation, char trigger[64], struct err *err)
+static enum rc start_and_wait(struct client *c, const char *post_path, const char *poll_path,
+                              const json_t *body, bool detached, json_t **operation,
+                              char trigger[64], struct err *err)
 {
     json_t *answer = NULL, *failure;
     char path[256];
@@ -246,7 +269,8 @@ static enum rc start_and_wait(struct client *c, const char *post_path, const cha
     snprintf(trigger, 64, "%s", text_of(answer, "request-id"));
     json_decref(answer);
     if (trigger[0] == '\0')
-        return err_set(err, RC_CORRUPT, "%s does not answer as varve does: no request-id", client_target(c));
+        return err_set(err, RC_CORRUPT, "%s does not answer as varve does: no request-id",
+                       client_target(c));
     if (detached)
         return RC_OK;
     snprintf(path, sizeof path, "%s/%s", poll_path, trigger);
@@ -271,7 +295,10 @@ static enum rc start_and_wait(struct client *c, const char *post_path, const cha
 int verb_stop(struct cli *cli, int argc, char **argv)
 {
     static const struct arg_option options[] = {
-        {.name = "--savepointPath", .alias = "-p", .value = "DIR", .help = "directory of the savepoint (default execution.checkpointing.savepoint-dir)"},
+        {.name = "--savepointPath",
+         .alias = "-p",
+         .value = "DIR",
+         .help = "directory of the savepoint (default execution.checkpointing.savepoint-dir)"},
         {.name = "--drain", .alias = "-d", .help = "send MAX_WATERMARK first: all windows close"},
         {.name = "--detached", .help = "do not wait for the savepoint"},
         TARGET_OPTION,
@@ -301,7 +328,8 @@ int verb_stop(struct cli *cli, int argc, char **argv)
     drain = args_get(&args, "--drain")->given;
     detached = args_get(&args, "--detached")->given;
     if (wordy(cli)) {
-        cli_print("%s job \"%s\" with a CANONICAL savepoint.\n", drain ? "Draining" : "Suspending", id);
+        cli_print("%s job \"%s\" with a CANONICAL savepoint.\n", drain ? "Draining" : "Suspending",
+                  id);
         cli_print("Triggering stop-with-savepoint for job %s.\n", id);
         if (!detached)
             cli_print("Waiting for response...\n");
@@ -317,12 +345,16 @@ int verb_stop(struct cli *cli, int argc, char **argv)
     } else {
         code = EXIT_DONE;
         if (cli->json)
-            cli_print_json(json_pack("{s: s, s: s, s: s*}", "jid", id, "request-id", trigger, "savepoint",
+            cli_print_json(json_pack("{s: s, s: s, s: s*}", "jid", id, "request-id", trigger,
+                                     "savepoint",
                                      operation != NULL ? text_of(operation, "location") : NULL));
         else if (detached)
-            cli_print(cli->quiet ? "%s\n" : "Successfully trigger stop-with-savepoint, triggerId: %s\n", trigger);
+            cli_print(cli->quiet ? "%s\n"
+                                 : "Successfully trigger stop-with-savepoint, triggerId: %s\n",
+                      trigger);
         else
-            cli_print(cli->quiet ? "%s\n" : "Savepoint completed. Path: %s\n", text_of(operation, "location"));
+            cli_print(cli->quiet ? "%s\n" : "Savepoint completed. Path: %s\n",
+                      text_of(operation, "location"));
     }
     json_decref(body);
     json_decref(operation);
@@ -343,7 +375,8 @@ static int dispose(struct cli *cli, struct client *c, const char *given)
     if (wordy(cli))
         cli_print("Disposing savepoint '%s'.\nWaiting for response...\n", given);
     body = json_pack("{s: s}", "savepoint-path", path);
-    if (start_and_wait(c, "/v1/savepoint-disposal", "/v1/savepoint-disposal", body, false, &operation, trigger, &err) != RC_OK)
+    if (start_and_wait(c, "/v1/savepoint-disposal", "/v1/savepoint-disposal", body, false,
+                       &operation, trigger, &err) != RC_OK)
         code = fail(cli, "Disposing the savepoint failed", &err);
     else if (cli->json)
         cli_print_json(json_pack("{s: s}", "disposed", path));
@@ -354,7 +387,8 @@ static int dispose(struct cli *cli, struct client *c, const char *given)
     return code;
 }
 
-static int take_savepoint(struct cli *cli, struct client *c, const char *job, const char *given_dir, bool detached)
+static int take_savepoint(struct cli *cli, struct client *c, const char *job, const char *given_dir,
+                          bool detached)
 {
     char id[JOB_ID_LEN + 1], path[128], trigger[64];
     json_t *body, *operation = NULL;
@@ -380,14 +414,18 @@ static int take_savepoint(struct cli *cli, struct client *c, const char *job, co
     } else {
         code = EXIT_DONE;
         if (cli->json)
-            cli_print_json(json_pack("{s: s, s: s, s: s*}", "jid", id, "request-id", trigger, "savepoint",
+            cli_print_json(json_pack("{s: s, s: s, s: s*}", "jid", id, "request-id", trigger,
+                                     "savepoint",
                                      operation != NULL ? text_of(operation, "location") : NULL));
         else if (detached)
-            cli_print(cli->quiet ? "%s\n" : "Successfully trigger manual savepoint, triggerId: %s\n", trigger);
+            cli_print(cli->quiet ? "%s\n"
+                                 : "Successfully trigger manual savepoint, triggerId: %s\n",
+                      trigger);
         else if (cli->quiet)
             cli_print("%s\n", text_of(operation, "location"));
         else
-            cli_print("Savepoint completed. Path: %s\nYou can resume your program from this savepoint with the run command.\n",
+            cli_print("Savepoint completed. Path: %s\nYou can resume your program from this "
+                      "savepoint with the run command.\n",
                       text_of(operation, "location"));
     }
     json_decref(body);
@@ -416,7 +454,8 @@ int verb_savepoint(struct cli *cli, int argc, char **argv)
     if (code < 0 && disposed->given)
         code = dispose(cli, c, disposed->text);
     else if (code < 0)
-        code = take_savepoint(cli, c, args.positional[0], args.positional_count > 1 ? args.positional[1] : NULL,
+        code = take_savepoint(cli, c, args.positional[0],
+                              args.positional_count > 1 ? args.positional[1] : NULL,
                               args_get(&args, "--detached")->given);
     client_close(c);
     return cli_finish_output(cli, code);

@@ -9,7 +9,8 @@
 #define TURN_MS 100
 #define LINGER_MS 10000 /* for REST clients that have not yet asked how their operation ended */
 
-/* ---- configuration -------------------------------------------------------------------------------- */
+/* ---- configuration
+ * -------------------------------------------------------------------------------- */
 
 enum rc host_config(struct cli *cli, const struct args *args, struct config **out, struct err *err)
 {
@@ -29,7 +30,8 @@ out:
     return rc;
 }
 
-/* ---- start and end -------------------------------------------------------------------------------- */
+/* ---- start and end
+ * -------------------------------------------------------------------------------- */
 
 int host_start_rest(struct host *h, struct gateway *gateway)
 {
@@ -39,14 +41,15 @@ int host_start_rest(struct host *h, struct gateway *gateway)
     if (rc != RC_OK)
         return cli_error(h->cli, rc == RC_INVALID ? EXIT_USAGE : EXIT_ENVIRONMENT, "%s", err.msg);
     if (rest_server_moved(h->rest))
-        cli_say(h->cli, "REST: %s (port %s is taken; rest.port was not set)", rest_server_url(h->rest),
-                option_at(OPT_REST_PORT)->default_text);
+        cli_say(h->cli, "REST: %s (port %s is taken; rest.port was not set)",
+                rest_server_url(h->rest), option_at(OPT_REST_PORT)->default_text);
     else
         cli_say(h->cli, "REST: %s", rest_server_url(h->rest));
     return -1;
 }
 
-int host_open(struct host *h, struct cli *cli, const struct config *config, bool rest, struct gateway *gateway)
+int host_open(struct host *h, struct cli *cli, const struct config *config, bool rest,
+              struct gateway *gateway)
 {
     struct err err = {0};
 
@@ -72,7 +75,8 @@ void host_close(struct host *h)
     *h = (struct host){.signals.fd = -1};
 }
 
-/* ---- jobs ----------------------------------------------------------------------------------------- */
+/* ---- jobs
+ * ----------------------------------------------------------------------------------------- */
 
 void host_watch(struct host *h, const char *id)
 {
@@ -80,7 +84,8 @@ void host_watch(struct host *h, const char *id)
 
     if (job == NULL)
         return;
-    if (h->job_count == DISPATCHER_JOBS_MAX) { /* the oldest has ended: the dispatcher keeps no more either */
+    if (h->job_count ==
+        DISPATCHER_JOBS_MAX) { /* the oldest has ended: the dispatcher keeps no more either */
         dispatcher_release(h->dispatcher, h->jobs[0]);
         memmove(h->jobs, h->jobs + 1, (DISPATCHER_JOBS_MAX - 1) * sizeof h->jobs[0]);
         memmove(h->reported, h->reported + 1, (DISPATCHER_JOBS_MAX - 1) * sizeof h->reported[0]);
@@ -102,7 +107,10 @@ static void each_running(struct host *h, void (*fn)(struct job *))
     }
 }
 
-static void suspend(struct job *job) { job_suspend(job, config_bool(job_config(job), OPT_CP_ON_SUSPEND)); }
+static void suspend(struct job *job)
+{
+    job_suspend(job, config_bool(job_config(job), OPT_CP_ON_SUSPEND));
+}
 
 static bool watched(const struct host *h, const struct job *job)
 {
@@ -147,7 +155,8 @@ static void on_signal(struct host *h, int which)
     }
     progress_clear(h->progress);
     h->wish = wants_suspend ? HOST_SUSPEND : HOST_CANCEL;
-    log_line(h->cli->env.log, LOG_INFO, "%s on signal %d", wants_suspend ? "suspending" : "cancelling", which);
+    log_line(h->cli->env.log, LOG_INFO, "%s on signal %d",
+             wants_suspend ? "suspending" : "cancelling", which);
     cli_say(h->cli, wants_suspend ? "suspending" : "cancelling (once more to leave at once)");
     each_running(h, wants_suspend ? suspend : job_cancel);
 }
@@ -165,9 +174,11 @@ static void say_how_to_resume(struct host *h, struct job *job)
     if (h->resume_script == NULL)
         cli_say(h->cli, "  resume with SET 'execution.state-recovery.path' = '%s'", path);
     else if (h->job_count == 1)
-        cli_say(h->cli, "  resume with: varve run -s %s %s%s", path, h->resume_options, h->resume_script);
+        cli_say(h->cli, "  resume with: varve run -s %s %s%s", path, h->resume_options,
+                h->resume_script);
     else
-        cli_say(h->cli, "  resume all jobs with: varve run --resume %s%s", h->resume_options, h->resume_script);
+        cli_say(h->cli, "  resume all jobs with: varve run --resume %s%s", h->resume_options,
+                h->resume_script);
 }
 
 void host_report_ended(struct host *h)
@@ -207,7 +218,8 @@ static void linger(struct host *h)
 {
     int64_t until = clock_mono_ns(h->cli->env.clock) + LINGER_MS * NS_PER_MS;
 
-    while (h->rest != NULL && rest_server_unanswered(h->rest) > 0 && clock_mono_ns(h->cli->env.clock) < until) {
+    while (h->rest != NULL && rest_server_unanswered(h->rest) > 0 &&
+           clock_mono_ns(h->cli->env.clock) < until) {
         if (signals_take(&h->signals, 10) != 0)
             return;
     }

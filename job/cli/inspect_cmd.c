@@ -1,4 +1,5 @@
-/* inspect_cmd.c - the verbs that look at checkpoint directories without running anything. See verbs.h */
+/* inspect_cmd.c - the verbs that look at checkpoint directories without running anything. See
+ * verbs.h */
 #include "job/cli/verbs.h"
 
 #include "checkpoint/inspect.h"
@@ -48,7 +49,8 @@ int verb_inspect(struct cli *cli, int argc, char **argv)
     return cli_finish_output(cli, code);
 }
 
-/* ---- orphans -------------------------------------------------------------------------------------- */
+/* ---- orphans
+ * -------------------------------------------------------------------------------------- */
 
 static void print_orphans(const struct cli *cli, const struct orphan_report *r)
 {
@@ -58,15 +60,17 @@ static void print_orphans(const struct cli *cli, const struct orphan_report *r)
         json_t *list = json_array();
 
         for (size_t i = 0; i < r->orphan_count; i++)
-            json_array_append_new(list, json_pack("{s: s, s: s, s: I, s: I}", "kind", orphan_kind_str(r->orphans[i].kind), "path",
-                                                  r->orphans[i].path, "size", (json_int_t)r->orphans[i].size_bytes,
-                                                  "changed", (json_int_t)r->orphans[i].changed_wall_ms));
+            json_array_append_new(list, json_pack("{s: s, s: s, s: I, s: I}", "kind",
+                                                  orphan_kind_str(r->orphans[i].kind), "path",
+                                                  r->orphans[i].path, "size",
+                                                  (json_int_t)r->orphans[i].size_bytes, "changed",
+                                                  (json_int_t)r->orphans[i].changed_wall_ms));
         cli_print_json(list);
         return;
     }
     for (size_t i = 0; i < r->orphan_count; i++)
-        cli_print("%-22s %10s  %s\n", orphan_kind_str(r->orphans[i].kind), cli_size_text(r->orphans[i].size_bytes, size),
-                  r->orphans[i].path);
+        cli_print("%-22s %10s  %s\n", orphan_kind_str(r->orphans[i].kind),
+                  cli_size_text(r->orphans[i].size_bytes, size), r->orphans[i].path);
 }
 
 static int report_orphans(struct cli *cli, const char *dir, bool remove, int64_t min_age_ms)
@@ -86,7 +90,8 @@ static int report_orphans(struct cli *cli, const char *dir, bool remove, int64_t
     for (size_t i = 0; i < r.checkpoint_count; i++)
         if (r.checkpoints[i].meta == NULL)
             cli_say(cli, "unreadable: %s: %s", r.checkpoints[i].dir, r.checkpoints[i].reason);
-    cli_say(cli, "%zu orphans, %s, beside %zu checkpoints", r.orphan_count, cli_size_text(r.orphan_bytes, size), r.checkpoint_count);
+    cli_say(cli, "%zu orphans, %s, beside %zu checkpoints", r.orphan_count,
+            cli_size_text(r.orphan_bytes, size), r.checkpoint_count);
     code = r.unreadable_count > 0 ? EXIT_WRONG : EXIT_DONE;
     if (remove) {
         rc = orphans_delete(&cli->env, &r, min_age_ms, &deleted, &err);
@@ -102,7 +107,9 @@ int verb_orphans(struct cli *cli, int argc, char **argv)
 {
     static const struct arg_option options[] = {
         {.name = "--delete", .help = "delete them"},
-        {.name = "--min-age", .value = "DURATION", .help = "only what was last changed before (default 1h)"},
+        {.name = "--min-age",
+         .value = "DURATION",
+         .help = "only what was last changed before (default 1h)"},
     };
     char dir[FS_PATH_MAX], lock_path[FS_PATH_MAX];
     struct fs_file *lock = NULL;
@@ -119,13 +126,16 @@ int verb_orphans(struct cli *cli, int argc, char **argv)
     remove = args_get(&args, "--delete")->given;
     if (args_get(&args, "--min-age")->given && !remove)
         return cli_error(cli, EXIT_USAGE, "--min-age goes with --delete");
-    if ((args_get(&args, "--min-age")->given && duration_parse(args_get(&args, "--min-age")->text, &min_age_ms, &err) != RC_OK) ||
+    if ((args_get(&args, "--min-age")->given &&
+         duration_parse(args_get(&args, "--min-age")->text, &min_age_ms, &err) != RC_OK) ||
         local_path(args.positional[0], dir, &err) != RC_OK)
         return cli_fail(cli, &err);
     if (!fs_exists(cli->env.fs, dir))
         return cli_error(cli, EXIT_USAGE, "%s: there is no such directory", dir);
     if (!layout_is_job_id(path_base(dir)))
-        return cli_error(cli, EXIT_USAGE, "%s is no job's directory: its name is not a job id of %d hex digits", dir, JOB_ID_LEN);
+        return cli_error(cli, EXIT_USAGE,
+                         "%s is no job's directory: its name is not a job id of %d hex digits", dir,
+                         JOB_ID_LEN);
     if (remove && (path_join(lock_path, sizeof lock_path, dir, LAYOUT_LOCK, &err) != RC_OK ||
                    fs_lock(cli->env.fs, lock_path, &lock, &err) != RC_OK)) {
         err_wrap(&err, err.rc, "nothing was deleted");

@@ -26,14 +26,87 @@ struct line_reader {
 };
 
 static const char *const words[] = {
-    "ALTER", "AND", "AS", "AVG", "BEGIN STATEMENT SET;", "BETWEEN", "BIGINT", "BOOLEAN", "BY", "BYTES", "CASE", "CAST", "COALESCE",
-    "COUNT", "CREATE TABLE", "CREATE VIEW", "CURRENT_TIMESTAMP", "DATE", "DECIMAL", "DESCRIBE", "DESCRIPTOR", "DISTINCT", "DOUBLE",
-    "DROP TABLE", "DROP VIEW", "ELSE", "END", "EXECUTE STATEMENT SET BEGIN", "EXPLAIN", "FALSE", "FILTER", "FIRST_VALUE", "FLOAT",
-    "FROM", "GROUP BY", "HAVING", "HELP", "IF EXISTS", "IF NOT EXISTS", "INSERT INTO", "INT", "INTERVAL", "IS NOT NULL", "IS NULL",
-    "LAST_VALUE", "LIKE", "MAX", "MIN", "MOD", "NOT", "NOT ENFORCED", "NULL", "NULLIF", "OR", "PARTITIONED BY", "PRIMARY KEY", "QUIT",
-    "RESET", "SELECT", "SET", "SHOW CREATE TABLE", "SHOW JOBS", "SHOW TABLES", "SHOW VIEWS", "STOP JOB", "STRING", "SUM", "TABLE",
-    "TEMPORARY", "THEN", "TIMESTAMP", "TRUE", "TRY_CAST", "TUMBLE", "UNION ALL", "VALUES", "WATERMARK FOR", "WHEN", "WHERE",
-    "WITH DRAIN", "WITH SAVEPOINT",
+    "ALTER",
+    "AND",
+    "AS",
+    "AVG",
+    "BEGIN STATEMENT SET;",
+    "BETWEEN",
+    "BIGINT",
+    "BOOLEAN",
+    "BY",
+    "BYTES",
+    "CASE",
+    "CAST",
+    "COALESCE",
+    "COUNT",
+    "CREATE TABLE",
+    "CREATE VIEW",
+    "CURRENT_TIMESTAMP",
+    "DATE",
+    "DECIMAL",
+    "DESCRIBE",
+    "DESCRIPTOR",
+    "DISTINCT",
+    "DOUBLE",
+    "DROP TABLE",
+    "DROP VIEW",
+    "ELSE",
+    "END",
+    "EXECUTE STATEMENT SET BEGIN",
+    "EXPLAIN",
+    "FALSE",
+    "FILTER",
+    "FIRST_VALUE",
+    "FLOAT",
+    "FROM",
+    "GROUP BY",
+    "HAVING",
+    "HELP",
+    "IF EXISTS",
+    "IF NOT EXISTS",
+    "INSERT INTO",
+    "INT",
+    "INTERVAL",
+    "IS NOT NULL",
+    "IS NULL",
+    "LAST_VALUE",
+    "LIKE",
+    "MAX",
+    "MIN",
+    "MOD",
+    "NOT",
+    "NOT ENFORCED",
+    "NULL",
+    "NULLIF",
+    "OR",
+    "PARTITIONED BY",
+    "PRIMARY KEY",
+    "QUIT",
+    "RESET",
+    "SELECT",
+    "SET",
+    "SHOW CREATE TABLE",
+    "SHOW JOBS",
+    "SHOW TABLES",
+    "SHOW VIEWS",
+    "STOP JOB",
+    "STRING",
+    "SUM",
+    "TABLE",
+    "TEMPORARY",
+    "THEN",
+    "TIMESTAMP",
+    "TRUE",
+    "TRY_CAST",
+    "TUMBLE",
+    "UNION ALL",
+    "VALUES",
+    "WATERMARK FOR",
+    "WHEN",
+    "WHERE",
+    "WITH DRAIN",
+    "WITH SAVEPOINT",
 };
 
 static struct line_reader *self(EditLine *el)
@@ -44,14 +117,19 @@ static struct line_reader *self(EditLine *el)
     return r;
 }
 
-static char *prompt_of(EditLine *el) { return (char *)(uintptr_t)self(el)->prompt; }
+static char *prompt_of(EditLine *el)
+{
+    return (char *)(uintptr_t)self(el)->prompt;
+}
 
-/* ---- keys ------------------------------------------------------------------------------------------ */
+/* ---- keys
+ * ------------------------------------------------------------------------------------------ */
 
 /* One byte of standard input; -1: SIGTERM or the end. */
 static int next_byte(struct line_reader *r)
 {
-    struct pollfd fds[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = r->engine->signals->fd, .events = POLLIN}};
+    struct pollfd fds[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                            {.fd = r->engine->signals->fd, .events = POLLIN}};
     unsigned char c;
     ssize_t n;
 
@@ -62,7 +140,8 @@ static int next_byte(struct line_reader *r)
             r->engine->ops->idle(r->engine);
         if (ready < 0 && errno != EINTR)
             return -1;
-        if (ready > 0 && (fds[1].revents & POLLIN) && signals_take(r->engine->signals, 0) == SIGTERM) {
+        if (ready > 0 && (fds[1].revents & POLLIN) &&
+            signals_take(r->engine->signals, 0) == SIGTERM) {
             r->eof = true;
             return -1;
         }
@@ -107,7 +186,8 @@ static unsigned char abandon_line(EditLine *el, int key)
     return CC_NEWLINE;
 }
 
-/* ---- completion ------------------------------------------------------------------------------------ */
+/* ---- completion
+ * ------------------------------------------------------------------------------------ */
 
 struct candidates {
     const char *prefix;
@@ -154,7 +234,8 @@ static size_t common_length(const struct candidates *c)
 
 static bool is_word_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (unsigned char)c >= 0x80;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           (unsigned char)c >= 0x80;
 }
 
 static unsigned char complete(EditLine *el, int key)
@@ -197,7 +278,8 @@ static unsigned char complete(EditLine *el, int key)
     return result;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------ */
+/* ---- life
+ * ------------------------------------------------------------------------------------------ */
 
 enum rc line_reader_open(const struct cli *cli, struct sql_engine *engine, const char *history_path,
                          struct line_reader **out, struct err *err)

@@ -18,7 +18,8 @@ struct progress {
     bool shown;
 };
 
-/* ---- sums ----------------------------------------------------------------------------------------- */
+/* ---- sums
+ * ----------------------------------------------------------------------------------------- */
 
 static bool has_output(const struct graph *g, uint32_t vertex)
 {
@@ -61,7 +62,8 @@ void job_totals_of(const struct job_view *v, struct job_totals *out)
         add_vertex(v, i, out);
 }
 
-/* ---- the line ------------------------------------------------------------------------------------- */
+/* ---- the line
+ * ------------------------------------------------------------------------------------- */
 
 struct progress *progress_new(const struct cli *cli, struct dispatcher *dispatcher)
 {
@@ -78,7 +80,7 @@ struct shown_sums {
     size_t running, ended;
     struct job_totals totals;
     uint32_t restarts;
-    const char *name, *state; /* of one job */
+    const char *name, *state;             /* of one job */
     const struct checkpoint_detail *last; /* newest completed */
     uint64_t failed_checkpoints;
 };
@@ -107,7 +109,8 @@ static void add_job(struct progress *p, struct job *job, struct shown_sums *s)
     s->totals.busy_ms += t.busy_ms;
     s->totals.idle_ms += t.idle_ms;
     s->totals.backpressured_ms += t.backpressured_ms;
-    if (c.latest_completed != NULL && (s->last == NULL || c.latest_completed->latest_ack_wall_ms > s->last->latest_ack_wall_ms))
+    if (c.latest_completed != NULL &&
+        (s->last == NULL || c.latest_completed->latest_ack_wall_ms > s->last->latest_ack_wall_ms))
         s->last = c.latest_completed;
 }
 
@@ -115,8 +118,11 @@ static void line_of(struct progress *p, const struct shown_sums *s, int64_t now,
 {
     char n[CLI_NUMBER_MAX], size[CLI_NUMBER_MAX];
     double seconds = (double)(now - p->last_mono_ns) / NS_PER_S;
-    uint64_t rows = s->totals.rows_in, all = s->totals.busy_ms + s->totals.idle_ms + s->totals.backpressured_ms;
-    uint64_t rate = rows > p->last_rows && seconds > 0 ? (uint64_t)((double)(rows - p->last_rows) / seconds) : 0;
+    uint64_t rows = s->totals.rows_in,
+             all = s->totals.busy_ms + s->totals.idle_ms + s->totals.backpressured_ms;
+    uint64_t rate = rows > p->last_rows && seconds > 0
+                        ? (uint64_t)((double)(rows - p->last_rows) / seconds)
+                        : 0;
 
     if (s->running + s->ended == 1)
         buf_printf(out, "%.40s %s", s->name, s->state);
@@ -128,14 +134,16 @@ static void line_of(struct progress *p, const struct shown_sums *s, int64_t now,
     buf_printf(out, " out %s", cli_count_text(s->totals.rows_out, n));
     if (s->last != NULL)
         buf_printf(out, " | checkpoint %llu %s %s", (unsigned long long)s->last->id,
-                   cli_duration_text(s->last->end_to_end_ms, n), cli_size_text(s->last->state_bytes, size));
+                   cli_duration_text(s->last->end_to_end_ms, n),
+                   cli_size_text(s->last->state_bytes, size));
     if (s->failed_checkpoints > 0)
         buf_printf(out, " (%llu failed)", (unsigned long long)s->failed_checkpoints);
     if (s->restarts > 0)
         buf_printf(out, " | restarts %u", s->restarts);
     if (all > p->last_all_ms && s->totals.backpressured_ms >= p->last_backpressured_ms)
         buf_printf(out, " | backpressure %llu%%",
-                   (unsigned long long)((s->totals.backpressured_ms - p->last_backpressured_ms) * 100 / (all - p->last_all_ms)));
+                   (unsigned long long)((s->totals.backpressured_ms - p->last_backpressured_ms) *
+                                        100 / (all - p->last_all_ms)));
     if (s->totals.bad_rows > 0)
         buf_printf(out, " | bad rows %s", cli_count_text(s->totals.bad_rows, n));
     if (s->totals.late_dropped > 0)
@@ -160,7 +168,8 @@ static void show(struct progress *p, struct buf *line)
 
         if (line->len > width)
             line->len = width;
-        /* The cursor goes back to the start, so that whatever is written next takes the line's place. */
+        /* The cursor goes back to the start, so that whatever is written next takes the line's
+         * place. */
         fprintf(stderr, "\r%s\033[K\r", buf_cstr(line));
         p->shown = true;
     } else {
@@ -177,7 +186,9 @@ void progress_tick(struct progress *p)
     struct buf line = {0};
     size_t n;
 
-    if (p->cli->quiet || now - p->last_mono_ns < (p->cli->err_tty ? TERMINAL_INTERVAL_MS : PLAIN_INTERVAL_MS) * NS_PER_MS)
+    if (p->cli->quiet ||
+        now - p->last_mono_ns <
+            (p->cli->err_tty ? TERMINAL_INTERVAL_MS : PLAIN_INTERVAL_MS) * NS_PER_MS)
         return;
     n = dispatcher_list(p->dispatcher, jobs, DISPATCHER_JOBS_MAX);
     arena_reset(p->arena);
@@ -211,7 +222,8 @@ void progress_free(struct progress *p)
     mem_free(p);
 }
 
-/* ---- the report ----------------------------------------------------------------------------------- */
+/* ---- the report
+ * ----------------------------------------------------------------------------------- */
 
 void job_resume_path(struct job *job, char out[FS_PATH_MAX])
 {
@@ -220,7 +232,8 @@ void job_resume_path(struct job *job, char out[FS_PATH_MAX])
     const char *path = NULL;
 
     job_checkpoint_stats(job, a, &c);
-    if (c.latest_completed != NULL && c.latest_completed->external_path != NULL && !c.latest_completed->discarded)
+    if (c.latest_completed != NULL && c.latest_completed->external_path != NULL &&
+        !c.latest_completed->discarded)
         path = c.latest_completed->external_path;
     else if (c.restored)
         path = c.restored_path;
@@ -243,7 +256,8 @@ static void say_oddities(const struct cli *cli, const struct job_view *v)
     for (uint32_t i = 0; i < v->vertex_count; i++) {
         const struct vertex_view *vertex = &v->vertices[i];
 
-        for (uint32_t o = 0; vertex->parallelism > 0 && o < vertex->subtasks[0].operator_count; o++) {
+        for (uint32_t o = 0; vertex->parallelism > 0 && o < vertex->subtasks[0].operator_count;
+             o++) {
             uint64_t bad = 0, nulled = 0, late = 0;
 
             for (uint32_t k = 0; k < vertex->parallelism; k++) {
@@ -252,10 +266,12 @@ static void say_oddities(const struct cli *cli, const struct job_view *v)
                 late += vertex->subtasks[k].operators[o].late_dropped;
             }
             if (bad > 0 || nulled > 0)
-                cli_say(cli, "  bad input    %s rows skipped, %s fields taken as null: %s", cli_count_text(bad, n),
-                        cli_count_text(nulled, m), vertex->subtasks[0].operators[o].name);
+                cli_say(cli, "  bad input    %s rows skipped, %s fields taken as null: %s",
+                        cli_count_text(bad, n), cli_count_text(nulled, m),
+                        vertex->subtasks[0].operators[o].name);
             if (late > 0)
-                cli_say(cli, "  late         %s rows dropped: %s", cli_count_text(late, n), vertex->subtasks[0].operators[o].name);
+                cli_say(cli, "  late         %s rows dropped: %s", cli_count_text(late, n),
+                        vertex->subtasks[0].operators[o].name);
         }
     }
 }
@@ -273,17 +289,19 @@ static void say_report(const struct cli *cli, const struct job_view *v, const st
     int64_t ms = v->end_wall_ms > v->start_wall_ms ? v->end_wall_ms - v->start_wall_ms : 0;
     char a[CLI_NUMBER_MAX], b[CLI_NUMBER_MAX], d[CLI_NUMBER_MAX];
 
-    cli_say(cli, "job %s (%s): %s%s%s after %s", v->name, v->id, state_colour(cli, v->state), job_state_str(v->state),
-            cli->colour ? "\033[0m" : "", cli_duration_text(ms, a));
-    cli_say(cli, "  rows         %s in, %s out, %s in a second", cli_count_text(t->rows_in, a), cli_count_text(t->rows_out, b),
+    cli_say(cli, "job %s (%s): %s%s%s after %s", v->name, v->id, state_colour(cli, v->state),
+            job_state_str(v->state), cli->colour ? "\033[0m" : "", cli_duration_text(ms, a));
+    cli_say(cli, "  rows         %s in, %s out, %s in a second", cli_count_text(t->rows_in, a),
+            cli_count_text(t->rows_out, b),
             cli_count_text(ms > 0 ? t->rows_in * 1000 / (uint64_t)ms : t->rows_in, d));
     say_oddities(cli, v);
     if (c->total_count > 0)
-        cli_say(cli, "  checkpoints  %llu completed, %llu failed", (unsigned long long)c->completed_count,
-                (unsigned long long)c->failed_count);
+        cli_say(cli, "  checkpoints  %llu completed, %llu failed",
+                (unsigned long long)c->completed_count, (unsigned long long)c->failed_count);
     if (c->latest_completed != NULL && c->latest_completed->external_path != NULL)
         cli_say(cli, "  last         %s (%s, %s)%s", c->latest_completed->external_path,
-                cli_size_text(c->latest_completed->state_bytes, a), cli_duration_text(c->latest_completed->end_to_end_ms, b),
+                cli_size_text(c->latest_completed->state_bytes, a),
+                cli_duration_text(c->latest_completed->end_to_end_ms, b),
                 c->latest_completed->discarded ? ", deleted" : "");
     if (c->latest_savepoint != NULL && c->latest_savepoint->external_path != NULL)
         cli_say(cli, "  savepoint    %s", c->latest_savepoint->external_path);
@@ -297,21 +315,30 @@ static void say_report(const struct cli *cli, const struct job_view *v, const st
         cli_error(cli, EXIT_WRONG, "job %s failed: %s", v->name, failure);
 }
 
-static json_t *text_or_null(const char *s) { return s != NULL ? json_string(s) : json_null(); }
+static json_t *text_or_null(const char *s)
+{
+    return s != NULL ? json_string(s) : json_null();
+}
 
-static void print_report(const struct job_view *v, const struct job_totals *t, const struct checkpoint_stats *c,
-                         const char *failure)
+static void print_report(const struct job_view *v, const struct job_totals *t,
+                         const struct checkpoint_stats *c, const char *failure)
 {
     cli_print_json(json_pack(
-        "{s: s, s: s, s: s, s: I, s: I, s: I, s: I, s: I, s: I, s: i, s: I, s: I, s: o, s: o, s: I, s: o}", "jid", v->id, "name",
-        v->name, "state", job_state_str(v->state), "duration", (json_int_t)(v->end_wall_ms - v->start_wall_ms), "rows-in",
-        (json_int_t)t->rows_in, "rows-out", (json_int_t)t->rows_out, "bad-rows", (json_int_t)t->bad_rows, "null-fields",
-        (json_int_t)t->null_fields, "late-rows", (json_int_t)t->late_dropped, "restarts", (int)v->restarts,
-        "checkpoints-completed", (json_int_t)c->completed_count, "checkpoints-failed", (json_int_t)c->failed_count,
-        "last-checkpoint",
-        text_or_null(c->latest_completed != NULL && !c->latest_completed->discarded ? c->latest_completed->external_path : NULL),
-        "last-savepoint", text_or_null(c->latest_savepoint != NULL ? c->latest_savepoint->external_path : NULL), "memory-peak",
-        (json_int_t)memory_peak_bytes(), "failure", failure[0] != '\0' ? json_string(failure) : json_null()));
+        "{s: s, s: s, s: s, s: I, s: I, s: I, s: I, s: I, s: I, s: i, s: I, s: I, s: o, s: o, s: "
+        "I, s: o}",
+        "jid", v->id, "name", v->name, "state", job_state_str(v->state), "duration",
+        (json_int_t)(v->end_wall_ms - v->start_wall_ms), "rows-in", (json_int_t)t->rows_in,
+        "rows-out", (json_int_t)t->rows_out, "bad-rows", (json_int_t)t->bad_rows, "null-fields",
+        (json_int_t)t->null_fields, "late-rows", (json_int_t)t->late_dropped, "restarts",
+        (int)v->restarts, "checkpoints-completed", (json_int_t)c->completed_count,
+        "checkpoints-failed", (json_int_t)c->failed_count, "last-checkpoint",
+        text_or_null(c->latest_completed != NULL && !c->latest_completed->discarded
+                         ? c->latest_completed->external_path
+                         : NULL),
+        "last-savepoint",
+        text_or_null(c->latest_savepoint != NULL ? c->latest_savepoint->external_path : NULL),
+        "memory-peak", (json_int_t)memory_peak_bytes(), "failure",
+        failure[0] != '\0' ? json_string(failure) : json_null()));
 }
 
 void report_job(const struct cli *cli, struct job *job)

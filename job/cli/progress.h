@@ -1,7 +1,8 @@
-/* progress.h - what the jobs of this process do, for people: a line while they run, a report at the end.
+/* progress.h - what the jobs of this process do, for people: a line while they run, a report at the
+ * end.
  *
- * The line goes to stderr: on a terminal one that is rewritten a few times a second, elsewhere a plain one about every second. Thread:
- * main's. */
+ * The line goes to stderr: on a terminal one that is rewritten a few times a second, elsewhere a
+ * plain one about every second. Thread: main's. */
 #ifndef VARVE_JOB_CLI_PROGRESS_H
 #define VARVE_JOB_CLI_PROGRESS_H
 

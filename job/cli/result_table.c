@@ -1,7 +1,7 @@
 /* result_table.c - see result_table.h
  *
- * Rows are kept in the batches they came in; an entry a row knows where it lies and the hash of its text. Dead entries are swept out when
- * they are the most. */
+ * Rows are kept in the batches they came in; an entry a row knows where it lies and the hash of its
+ * text. Dead entries are swept out when they are the most. */
 #include "job/cli/result_table.h"
 
 #include "base/hash.h"
@@ -163,7 +163,8 @@ static void sweep_batches(struct result_table *t)
     t->batch_count = n;
 }
 
-static struct batch *copy_rows(struct result_table *t, const struct batch *b, const uint32_t *idx, uint32_t n)
+static struct batch *copy_rows(struct result_table *t, const struct batch *b, const uint32_t *idx,
+                               uint32_t n)
 {
     batch_gather(t->builder, b, idx, n, NULL);
     if (t->batch_count == t->batch_cap) {
@@ -197,10 +198,17 @@ void result_table_add(struct result_table *t, const struct batch *b)
         rebuild(t);
 }
 
-uint64_t result_table_rows(const struct result_table *t) { return t->alive; }
-uint64_t result_table_dropped(const struct result_table *t) { return t->dropped; }
+uint64_t result_table_rows(const struct result_table *t)
+{
+    return t->alive;
+}
+uint64_t result_table_dropped(const struct result_table *t)
+{
+    return t->dropped;
+}
 
-enum rc result_table_emit(struct result_table *t, enum rc (*rows)(void *ctx, const struct batch *, struct err *), void *ctx,
+enum rc result_table_emit(struct result_table *t,
+                          enum rc (*rows)(void *ctx, const struct batch *, struct err *), void *ctx,
                           struct err *err)
 {
     uint32_t *idx = mem_alloc((BATCH_ROWS_MAX + 1) * sizeof *idx);

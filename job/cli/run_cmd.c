@@ -24,23 +24,43 @@ struct run {
 };
 
 static const struct arg_option run_options[] = {
-    {.name = "--fromSavepoint", .alias = "-s", .value = "PATH",
-     .help = "start from this savepoint or checkpoint (a _metadata, its directory, a job's directory, a root)"},
-    {.name = "--resume", .help = "start from the newest checkpoint of this job's name below execution.checkpointing.dir, if any"},
+    {.name = "--fromSavepoint",
+     .alias = "-s",
+     .value = "PATH",
+     .help = "start from this savepoint or checkpoint (a _metadata, its directory, a job's "
+             "directory, a root)"},
+    {.name = "--resume",
+     .help = "start from the newest checkpoint of this job's name below "
+             "execution.checkpointing.dir, if any"},
     {.name = "--dry-run", .help = "check everything, start nothing"},
-    {.name = "--allow-non-restored-state", .alias = "-n", .help = "drop state whose operator is gone"},
-    {.name = "--claim-mode", .alias = "-cm", .value = "MODE", .help = "NO_CLAIM (default) or CLAIM: who owns the snapshot of -s"},
+    {.name = "--allow-non-restored-state",
+     .alias = "-n",
+     .help = "drop state whose operator is gone"},
+    {.name = "--claim-mode",
+     .alias = "-cm",
+     .value = "MODE",
+     .help = "NO_CLAIM (default) or CLAIM: who owns the snapshot of -s"},
     {.name = "--checkpoint-on-suspend", .help = "SIGTERM takes a checkpoint before it suspends"},
-    {.name = "--detached", .alias = "-d", .help = "go on in the background once the jobs are submitted"},
-    {.name = "--execute", .alias = "-e", .value = "STATEMENTS", .help = "these statements instead of a file"},
+    {.name = "--detached",
+     .alias = "-d",
+     .help = "go on in the background once the jobs are submitted"},
+    {.name = "--execute",
+     .alias = "-e",
+     .value = "STATEMENTS",
+     .help = "these statements instead of a file"},
     HOST_CONFIG_OPTIONS,
 };
 
-static bool given(const struct run *r, const char *name) { return args_get(&r->args, name)->given; }
+static bool given(const struct run *r, const char *name)
+{
+    return args_get(&r->args, name)->given;
+}
 
-/* ---- settings ------------------------------------------------------------------------------------- */
+/* ---- settings
+ * ------------------------------------------------------------------------------------- */
 
-/* Options that stand for configuration: the command line's layer; the script can't change them (overridden). */
+/* Options that stand for configuration: the command line's layer; the script can't change them
+ * (overridden). */
 static const struct {
     const char *name;
     enum option_id id;
@@ -65,7 +85,8 @@ static enum rc configure(struct run *r, struct err *err)
     return RC_OK;
 }
 
-/* A SET of what the command line says: the command line wins, or a resume would silently start from an older snapshot. */
+/* A SET of what the command line says: the command line wins, or a resume would silently start from
+ * an older snapshot. */
 static bool overridden(const struct run *r, const struct ast_statement *s)
 {
     enum option_id id;
@@ -74,16 +95,19 @@ static bool overridden(const struct run *r, const struct ast_statement *s)
         return false;
     for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
         if (settings[i].id == id && given(r, settings[i].name)) {
-            cli_say(r->cli, "SET '%s' in the script is passed over: %s is given", s->key, settings[i].name);
+            cli_say(r->cli, "SET '%s' in the script is passed over: %s is given", s->key,
+                    settings[i].name);
             return true;
         }
     }
     return false;
 }
 
-/* ---- results -------------------------------------------------------------------------------------- */
+/* ---- results
+ * -------------------------------------------------------------------------------------- */
 
-static enum rc json_begin(void *ctx, const struct schema *schema, const struct statement_result *result, struct err *err)
+static enum rc json_begin(void *ctx, const struct schema *schema,
+                          const struct statement_result *result, struct err *err)
 {
     struct run *r = ctx;
 
@@ -131,7 +155,10 @@ static void wait_for(void *ctx, struct job *job)
     host_wait_job(&r->host, job);
 }
 
-static bool is_insert(const struct ast_statement *s) { return s->kind == STMT_INSERT || s->kind == STMT_STATEMENT_SET; }
+static bool is_insert(const struct ast_statement *s)
+{
+    return s->kind == STMT_INSERT || s->kind == STMT_STATEMENT_SET;
+}
 
 static void say_submitted(struct run *r, const struct statement_result *result)
 {
@@ -139,7 +166,8 @@ static void say_submitted(struct run *r, const struct statement_result *result)
     if (r->cli->json)
         cli_print_json(json_pack("{s: s}", "jid", result->job_id));
     else if (!r->cli->quiet || r->detached)
-        cli_print(r->cli->quiet ? "%s\n" : "Job has been submitted with JobID %s\n", result->job_id);
+        cli_print(r->cli->quiet ? "%s\n" : "Job has been submitted with JobID %s\n",
+                  result->job_id);
     fflush(stdout);
 }
 
@@ -147,7 +175,8 @@ struct preview_call { /* preview's handler with a wait of ours */
     struct run *run;
     struct result_handler inner;
 };
-static enum rc call_begin(void *ctx, const struct schema *s, const struct statement_result *result, struct err *err)
+static enum rc call_begin(void *ctx, const struct schema *s, const struct statement_result *result,
+                          struct err *err)
 {
     struct preview_call *c = ctx;
 
@@ -159,13 +188,20 @@ static enum rc call_rows(void *ctx, const struct batch *b, struct err *err)
 
     return c->inner.rows(c->inner.ctx, b, err);
 }
-static void call_wait(void *ctx, struct job *job) { wait_for(((struct preview_call *)ctx)->run, job); }
-
-static enum rc execute_with_preview(struct run *r, const struct ast_statement *s, struct statement_result *result, struct err *err)
+static void call_wait(void *ctx, struct job *job)
 {
-    struct preview *p = preview_new(r->cli->env.fs, host_write_stdout, NULL, (uint32_t)config_int(session_config(r->session), OPT_SQL_MAX_ROWS));
+    wait_for(((struct preview_call *)ctx)->run, job);
+}
+
+static enum rc execute_with_preview(struct run *r, const struct ast_statement *s,
+                                    struct statement_result *result, struct err *err)
+{
+    struct preview *p =
+        preview_new(r->cli->env.fs, host_write_stdout, NULL,
+                    (uint32_t)config_int(session_config(r->session), OPT_SQL_MAX_ROWS));
     struct preview_call call = {.run = r, .inner = preview_handler(p)};
-    struct result_handler h = {.ctx = &call, .begin = call_begin, .rows = call_rows, .wait = call_wait};
+    struct result_handler h = {
+        .ctx = &call, .begin = call_begin, .rows = call_rows, .wait = call_wait};
     enum rc rc;
 
     r->host.no_line = r->cli->out_tty && s->kind == STMT_SELECT;
@@ -177,9 +213,11 @@ static enum rc execute_with_preview(struct run *r, const struct ast_statement *s
     return rc;
 }
 
-static enum rc execute(struct run *r, const struct ast_statement *s, struct statement_result *result, struct err *err)
+static enum rc execute(struct run *r, const struct ast_statement *s,
+                       struct statement_result *result, struct err *err)
 {
-    struct result_handler json = {.ctx = r, .begin = json_begin, .rows = json_rows, .wait = wait_for};
+    struct result_handler json = {
+        .ctx = r, .begin = json_begin, .rows = json_rows, .wait = wait_for};
     struct result_handler plain = {.ctx = r, .rows = plain_rows, .wait = wait_for};
 
     RETURN_IF_ERR(rest_check_statement(s, err));
@@ -192,7 +230,8 @@ static enum rc execute(struct run *r, const struct ast_statement *s, struct stat
     return execute_with_preview(r, s, result, err);
 }
 
-/* ---- the script ----------------------------------------------------------------------------------- */
+/* ---- the script
+ * ----------------------------------------------------------------------------------- */
 
 /* -1: all statements are executed; else an exit code, said. */
 static int execute_script(struct run *r, const struct ast_script *script)
@@ -212,7 +251,8 @@ static int execute_script(struct run *r, const struct ast_script *script)
             }
             if (r->waited && r->host.wish == HOST_SUSPEND)
                 return -1; /* its job was suspended while it was waited for */
-            return r->waited ? cli_error(r->cli, EXIT_WRONG, "%s", err.msg) : cli_fail(r->cli, &err);
+            return r->waited ? cli_error(r->cli, EXIT_WRONG, "%s", err.msg)
+                             : cli_fail(r->cli, &err);
         }
         if (result.kind == RESULT_JOB)
             say_submitted(r, &result);
@@ -227,7 +267,8 @@ static int execute_script(struct run *r, const struct ast_script *script)
 static enum rc read_script(struct run *r, struct ast_script *out, struct err *err)
 {
     const char *file = r->args.positional_count > 0 ? r->args.positional[0] : NULL;
-    struct bytes text = bytes_of_str(given(r, "--execute") ? args_get(&r->args, "--execute")->text : "");
+    struct bytes text =
+        bytes_of_str(given(r, "--execute") ? args_get(&r->args, "--execute")->text : "");
     struct buf content = {0};
     enum rc rc = RC_OK;
 
@@ -245,11 +286,14 @@ static enum rc read_script(struct run *r, struct ast_script *out, struct err *er
     return rc;
 }
 
-/* ---- how to go on after a suspend ----------------------------------------------------------------- */
+/* ---- how to go on after a suspend
+ * ----------------------------------------------------------------- */
 
 static void append_quoted(struct buf *b, const char *word)
 {
-    if (word[0] != '\0' && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+,-") == strlen(word)) {
+    if (word[0] != '\0' &&
+        strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+,-") ==
+            strlen(word)) {
         buf_append_str(b, word);
         return;
     }
@@ -265,7 +309,8 @@ static void append_quoted(struct buf *b, const char *word)
 
 static void remember_command(struct run *r)
 {
-    const struct arg_option *file = args_get(&r->args, "--config"), *pairs = args_get(&r->args, "--define");
+    const struct arg_option *file = args_get(&r->args, "--config"),
+                            *pairs = args_get(&r->args, "--define");
     struct buf options = {0}, script = {0};
 
     if (file->given) {
@@ -280,16 +325,19 @@ static void remember_command(struct run *r)
     }
     if (r->args.positional_count == 0)
         buf_append_str(&script, "-e ");
-    append_quoted(&script, r->args.positional_count > 0 ? r->args.positional[0] : args_get(&r->args, "--execute")->text);
+    append_quoted(&script, r->args.positional_count > 0 ? r->args.positional[0]
+                                                        : args_get(&r->args, "--execute")->text);
     r->host.resume_options = arena_strdup(r->cli->arena, buf_cstr(&options));
     r->host.resume_script = arena_strdup(r->cli->arena, buf_cstr(&script));
     buf_release(&options);
     buf_release(&script);
 }
 
-/* ---- background ----------------------------------------------------------------------------------- */
+/* ---- background
+ * ----------------------------------------------------------------------------------- */
 
-/* The log of a job without a terminal goes to a file, and tells more: nobody sees the progress line. -1: go on. */
+/* The log of a job without a terminal goes to a file, and tells more: nobody sees the progress
+ * line. -1: go on. */
 static int log_to_file(struct run *r)
 {
     struct cli *cli = r->cli;
@@ -298,13 +346,17 @@ static int log_to_file(struct run *r)
     struct err err = {0};
 
     if (cli->log_file == NULL)
-        cli->log_file = arena_printf(cli->arena, "%s/varve-%ld.log", dir != NULL && dir[0] != '\0' ? dir : "/tmp", (long)getpid());
+        cli->log_file = arena_printf(cli->arena, "%s/varve-%ld.log",
+                                     dir != NULL && dir[0] != '\0' ? dir : "/tmp", (long)getpid());
     log_free(cli->env.log);
     cli->env.log = NULL;
-    return log_open(cli->log_file, level, cli->env.clock, &cli->env.log, &err) == RC_OK ? -1 : cli_fail(cli, &err);
+    return log_open(cli->log_file, level, cli->env.clock, &cli->env.log, &err) == RC_OK
+               ? -1
+               : cli_fail(cli, &err);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------ */
+/* ---- all of it
+ * ------------------------------------------------------------------------------------ */
 
 static int run_jobs(struct run *r, const struct ast_script *script)
 {
@@ -339,11 +391,14 @@ static int check_usage(struct run *r)
     if (r->args.positional_count == 1 && given(r, "--execute"))
         return cli_error(r->cli, EXIT_USAGE, "give a file or -e, not both");
     if (r->args.positional_count == 0 && !given(r, "--execute"))
-        return cli_error(r->cli, EXIT_USAGE, "no job: give a SQL file or -e 'STATEMENTS'; varve help run tells more");
+        return cli_error(r->cli, EXIT_USAGE,
+                         "no job: give a SQL file or -e 'STATEMENTS'; varve help run tells more");
     if (given(r, "--fromSavepoint") && given(r, "--resume"))
-        return cli_error(r->cli, EXIT_USAGE, "-s names the snapshot, --resume looks for the newest: give one of them");
+        return cli_error(r->cli, EXIT_USAGE,
+                         "-s names the snapshot, --resume looks for the newest: give one of them");
     if (r->dry_run && given(r, "--detached"))
-        return cli_error(r->cli, EXIT_USAGE, "--dry-run starts nothing, so there is nothing for -d");
+        return cli_error(r->cli, EXIT_USAGE,
+                         "--dry-run starts nothing, so there is nothing for -d");
     return -1;
 }
 

@@ -1,4 +1,5 @@
-/* serve_cmd.c - varve serve: several jobs in one process, until SIGTERM or SIGINT suspends them. See verbs.h */
+/* serve_cmd.c - varve serve: several jobs in one process, until SIGTERM or SIGINT suspends them.
+ * See verbs.h */
 #include "job/cli/verbs.h"
 
 #include "job/cli/host.h"
@@ -21,7 +22,8 @@ static int serve(struct cli *cli, const struct config *config)
     }
     if (code < 0) {
         if (cli->json)
-            cli_print_json(json_pack("{s: s, s: i}", "url", rest_server_url(h->rest), "port", (int)rest_server_port(h->rest)));
+            cli_print_json(json_pack("{s: s, s: i}", "url", rest_server_url(h->rest), "port",
+                                     (int)rest_server_port(h->rest)));
         host_await_signal(h);
         code = EXIT_DONE;
     }

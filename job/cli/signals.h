@@ -1,7 +1,8 @@
-/* signals.h - SIGINT and SIGTERM as something to ask for instead of a handler. SIGHUP (the terminal is gone) counts as SIGTERM, unless it
- * is ignored (nohup).
+/* signals.h - SIGINT and SIGTERM as something to ask for instead of a handler. SIGHUP (the terminal
+ * is gone) counts as SIGTERM, unless it is ignored (nohup).
  *
- * They are blocked before any other thread starts (threads inherit that), then read by the main thread where it waits. */
+ * They are blocked before any other thread starts (threads inherit that), then read by the main
+ * thread where it waits. */
 #ifndef VARVE_JOB_CLI_SIGNALS_H
 #define VARVE_JOB_CLI_SIGNALS_H
 

@@ -1,4 +1,5 @@
-/* sql_cmd.c - varve sql: statements of a file, of the command line or of a user at a terminal. See verbs.h */
+/* sql_cmd.c - varve sql: statements of a file, of the command line or of a user at a terminal. See
+ * verbs.h */
 #include "job/cli/verbs.h"
 
 #include "job/cli/line_reader.h"
@@ -25,24 +26,37 @@ struct sql_client {
 };
 
 static const struct arg_option sql_options[] = {
-    {.name = "--file", .alias = "-f", .value = "FILE", .help = "the statements of this file (- is standard input)"},
+    {.name = "--file",
+     .alias = "-f",
+     .value = "FILE",
+     .help = "the statements of this file (- is standard input)"},
     {.name = "--execute", .alias = "-e", .value = "STATEMENTS", .help = "these statements"},
-    {.name = "--target", .alias = "-m", .value = "HOST:PORT", .help = "in the varve serve there, not in this process"},
-    {.name = "--history", .alias = "-hist", .value = "FILE", .help = "history of the prompt (default ~/.varve-sql-history)"},
+    {.name = "--target",
+     .alias = "-m",
+     .value = "HOST:PORT",
+     .help = "in the varve serve there, not in this process"},
+    {.name = "--history",
+     .alias = "-hist",
+     .value = "FILE",
+     .help = "history of the prompt (default ~/.varve-sql-history)"},
     HOST_CONFIG_OPTIONS,
 };
 
-/* ---- results --------------------------------------------------------------------------------------- */
+/* ---- results
+ * --------------------------------------------------------------------------------------- */
 
 /* As set; without a setting rows are shown as they come. */
 static int result_mode(struct sql_client *c)
 {
     const struct config *config = c->engine->ops->config(c->engine);
 
-    return config_source(config, OPT_SQL_RESULT_MODE) == CONFIG_DEFAULT ? RESULT_TABLEAU : config_enum(config, OPT_SQL_RESULT_MODE);
+    return config_source(config, OPT_SQL_RESULT_MODE) == CONFIG_DEFAULT
+               ? RESULT_TABLEAU
+               : config_enum(config, OPT_SQL_RESULT_MODE);
 }
 
-static enum rc on_begin(void *ctx, const struct schema *schema, const struct statement_result *result, struct err *err)
+static enum rc on_begin(void *ctx, const struct schema *schema,
+                        const struct statement_result *result, struct err *err)
 {
     struct sql_client *c = ctx;
     struct statement_result shown = *result;
@@ -53,7 +67,8 @@ static enum rc on_begin(void *ctx, const struct schema *schema, const struct sta
     if (result->kind == RESULT_QUERY && c->mode == RESULT_TABLE && !result->batch) {
         shown.batch = true; /* the rows of a table, once */
         if (result->updating)
-            c->table = result_table_new(schema, (uint32_t)config_int(c->engine->ops->config(c->engine), OPT_SQL_MAX_ROWS));
+            c->table = result_table_new(
+                schema, (uint32_t)config_int(c->engine->ops->config(c->engine), OPT_SQL_MAX_ROWS));
         if (c->interactive)
             cli_say(c->cli, "the table is shown when the query ends; Ctrl-C ends it");
     }
@@ -89,7 +104,8 @@ static enum rc show_end(struct sql_client *c, struct statement_result *result, s
         result->row_count = result_table_rows(c->table);
         result->batch = true;
         if (result_table_dropped(c->table) > 0)
-            cli_say(c->cli, "%llu older rows are left out: sql-client.execution.max-table-result.rows",
+            cli_say(c->cli,
+                    "%llu older rows are left out: sql-client.execution.max-table-result.rows",
                     (unsigned long long)result_table_dropped(c->table));
     } else if (result->kind == RESULT_QUERY && c->mode != RESULT_TABLEAU) {
         result->batch = c->mode == RESULT_TABLE;
@@ -107,9 +123,11 @@ static enum rc show_end(struct sql_client *c, struct statement_result *result, s
     return preview_end(c->preview, result, err);
 }
 
-/* ---- statements ------------------------------------------------------------------------------------ */
+/* ---- statements
+ * ------------------------------------------------------------------------------------ */
 
-static enum rc run_statement(struct sql_client *c, const struct ast_statement *s, bool *quit, struct err *err)
+static enum rc run_statement(struct sql_client *c, const struct ast_statement *s, bool *quit,
+                             struct err *err)
 {
     struct result_handler handler = {.ctx = c, .begin = on_begin, .rows = on_rows};
     const struct config *config = c->engine->ops->config(c->engine);
@@ -118,7 +136,8 @@ static enum rc run_statement(struct sql_client *c, const struct ast_statement *s
     bool interrupted = false;
     enum rc rc;
 
-    c->preview = preview_new(c->cli->env.fs, host_write_stdout, NULL, (uint32_t)config_int(config, OPT_SQL_MAX_ROWS));
+    c->preview = preview_new(c->cli->env.fs, host_write_stdout, NULL,
+                             (uint32_t)config_int(config, OPT_SQL_MAX_ROWS));
     c->shown = preview_handler(c->preview);
     c->mode = result_mode(c);
     rc = c->engine->ops->execute(c->engine, s, &handler, &result, &interrupted, err);
@@ -132,7 +151,8 @@ static enum rc run_statement(struct sql_client *c, const struct ast_statement *s
         cli_say(c->cli, "the query was ended");
     config = c->engine->ops->config(c->engine);
     if (rc == RC_OK && result.kind == RESULT_QUERY && config_bool(config, OPT_SQL_TIME_COST))
-        cli_say(c->cli, "(%.2f seconds)", (double)(clock_mono_ns(c->cli->env.clock) - start) / NS_PER_S);
+        cli_say(c->cli, "(%.2f seconds)",
+                (double)(clock_mono_ns(c->cli->env.clock) - start) / NS_PER_S);
     fflush(stdout);
     result_table_free(c->table);
     c->table = NULL;
@@ -162,7 +182,8 @@ static bool run_text(struct sql_client *c, struct bytes text, bool *failed)
     bool quit = false;
     enum rc rc = sql_parse_script(arena, text, &script, &err);
 
-    for (uint32_t i = 0; rc == RC_OK && i < script.count && !quit && !c->engine->ops->ending(c->engine); i++)
+    for (uint32_t i = 0;
+         rc == RC_OK && i < script.count && !quit && !c->engine->ops->ending(c->engine); i++)
         rc = run_statement(c, script.statements[i], &quit, &err);
     if (rc != RC_OK && !c->engine->ops->ending(c->engine)) {
         say_error(c, &err);
@@ -172,7 +193,8 @@ static bool run_text(struct sql_client *c, struct bytes text, bool *failed)
     return !quit && (c->interactive || rc == RC_OK);
 }
 
-/* ---- at a terminal --------------------------------------------------------------------------------- */
+/* ---- at a terminal
+ * --------------------------------------------------------------------------------- */
 
 static const char *history_path(struct sql_client *c, const struct args *args)
 {
@@ -180,13 +202,16 @@ static const char *history_path(struct sql_client *c, const struct args *args)
 
     if (args_get(args, "--history")->given)
         return args_get(args, "--history")->text;
-    return home != NULL && home[0] != '\0' ? arena_printf(c->cli->arena, "%s/.varve-sql-history", home) : NULL;
+    return home != NULL && home[0] != '\0'
+               ? arena_printf(c->cli->arena, "%s/.varve-sql-history", home)
+               : NULL;
 }
 
 static bool blank(struct bytes text)
 {
     for (size_t i = 0; i < text.len; i++)
-        if (text.data[i] != ' ' && text.data[i] != '\t' && text.data[i] != '\r' && text.data[i] != '\n')
+        if (text.data[i] != ' ' && text.data[i] != '\t' && text.data[i] != '\r' &&
+            text.data[i] != '\n')
             return false;
     return true;
 }
@@ -201,7 +226,8 @@ static int converse(struct sql_client *c, const struct args *args)
 
     if (line_reader_open(c->cli, c->engine, history_path(c, args), &lines, &err) != RC_OK)
         return cli_fail(c->cli, &err);
-    cli_say(c->cli, "varve %s; statements end with a semicolon; HELP; lists them, QUIT; leaves", VARVE_VERSION);
+    cli_say(c->cli, "varve %s; statements end with a semicolon; HELP; lists them, QUIT; leaves",
+            VARVE_VERSION);
     while (on && !c->engine->ops->ending(c->engine)) {
         enum line_end end = line_reader_next(lines, text.len == 0 ? "varve> " : "     > ", &line);
         size_t whole;
@@ -230,7 +256,8 @@ static int converse(struct sql_client *c, const struct args *args)
     return EXIT_DONE;
 }
 
-/* ---- the verb -------------------------------------------------------------------------------------- */
+/* ---- the verb
+ * -------------------------------------------------------------------------------------- */
 
 static int run_script(struct sql_client *c, const char *file, const char *statements)
 {
@@ -258,7 +285,8 @@ static int open_engine(struct sql_client *c, const struct args *args)
         c->engine = sql_engine_embedded(c->cli, args, &code);
     } else {
         if (args_get(args, "--config")->given)
-            return cli_error(c->cli, EXIT_USAGE, "-c is for this process: with -m give options with -D");
+            return cli_error(c->cli, EXIT_USAGE,
+                             "-c is for this process: with -m give options with -D");
         c->engine = sql_engine_remote(c->cli, args, target->text, &code);
     }
     return c->engine != NULL ? -1 : code;

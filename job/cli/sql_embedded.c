@@ -17,7 +17,8 @@ struct embedded_call { /* the caller's handler with a wait of ours */
     const struct result_handler *inner;
 };
 
-static enum rc call_begin(void *ctx, const struct schema *s, const struct statement_result *r, struct err *err)
+static enum rc call_begin(void *ctx, const struct schema *s, const struct statement_result *r,
+                          struct err *err)
 {
     struct embedded_call *c = ctx;
 
@@ -49,12 +50,14 @@ static void call_wait(void *ctx, struct job *job)
     }
 }
 
-static enum rc execute(struct sql_engine *engine, const struct ast_statement *s, const struct result_handler *handler,
-                       struct statement_result *result, bool *interrupted, struct err *err)
+static enum rc execute(struct sql_engine *engine, const struct ast_statement *s,
+                       const struct result_handler *handler, struct statement_result *result,
+                       bool *interrupted, struct err *err)
 {
     struct embedded *e = (struct embedded *)engine;
     struct embedded_call call = {.e = e, .inner = handler};
-    struct result_handler h = {.ctx = &call, .begin = call_begin, .rows = call_rows, .wait = call_wait};
+    struct result_handler h = {
+        .ctx = &call, .begin = call_begin, .rows = call_rows, .wait = call_wait};
     enum rc rc = rest_check_statement(s, err);
 
     e->interrupted = false;
@@ -71,16 +74,26 @@ static enum rc execute(struct sql_engine *engine, const struct ast_statement *s,
     return rc;
 }
 
-static const struct config *config(struct sql_engine *engine) { return session_config(((struct embedded *)engine)->session); }
+static const struct config *config(struct sql_engine *engine)
+{
+    return session_config(((struct embedded *)engine)->session);
+}
 
-static void complete(struct sql_engine *engine, const char *prefix, void (*fn)(void *ctx, const char *name), void *ctx)
+static void complete(struct sql_engine *engine, const char *prefix,
+                     void (*fn)(void *ctx, const char *name), void *ctx)
 {
     session_complete(((struct embedded *)engine)->session, prefix, fn, ctx);
 }
 
-static void idle(struct sql_engine *engine) { (void)engine; }
+static void idle(struct sql_engine *engine)
+{
+    (void)engine;
+}
 
-static bool ending(struct sql_engine *engine) { return ((struct embedded *)engine)->host.wish != HOST_GO_ON; }
+static bool ending(struct sql_engine *engine)
+{
+    return ((struct embedded *)engine)->host.wish != HOST_GO_ON;
+}
 
 static int finish(struct sql_engine *engine, bool wait)
 {
@@ -101,7 +114,8 @@ static void close_engine(struct sql_engine *engine)
     mem_free(e);
 }
 
-static const struct sql_engine_ops ops = {execute, config, complete, idle, ending, finish, close_engine};
+static const struct sql_engine_ops ops = {execute, config, complete,    idle,
+                                          ending,  finish, close_engine};
 
 struct sql_engine *sql_engine_embedded(struct cli *cli, const struct args *args, int *exit_code)
 {
@@ -122,6 +136,7 @@ struct sql_engine *sql_engine_embedded(struct cli *cli, const struct args *args,
         mem_free(e);
         return NULL;
     }
-    e->session = session_new(&cli->env, e->host.dispatcher, e->config, &(struct session_options){0});
+    e->session =
+        session_new(&cli->env, e->host.dispatcher, e->config, &(struct session_options){0});
     return &e->engine;
 }

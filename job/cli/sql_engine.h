@@ -8,17 +8,21 @@
 
 struct sql_engine; /* first member is its ops */
 struct sql_engine_ops {
-    /* As session_execute; handler's wait is not used. Ctrl-C ends a SELECT: then *interrupted, and RC_OK. */
-    enum rc (*execute)(struct sql_engine *, const struct ast_statement *, const struct result_handler *, struct statement_result *,
-                       bool *interrupted, struct err *);
+    /* As session_execute; handler's wait is not used. Ctrl-C ends a SELECT: then *interrupted, and
+     * RC_OK. */
+    enum rc (*execute)(struct sql_engine *, const struct ast_statement *,
+                       const struct result_handler *, struct statement_result *, bool *interrupted,
+                       struct err *);
     /* Settings as the session has them, until the next execute. */
     const struct config *(*config)(struct sql_engine *);
-    void (*complete)(struct sql_engine *, const char *prefix, void (*fn)(void *ctx, const char *name), void *ctx);
+    void (*complete)(struct sql_engine *, const char *prefix,
+                     void (*fn)(void *ctx, const char *name), void *ctx);
     /* Called about every minute while the user types nothing. */
     void (*idle)(struct sql_engine *);
     /* SIGTERM has come. */
     bool (*ending)(struct sql_engine *);
-    /* Nothing more to execute. wait: for the jobs that were started (else what runs here is suspended). The exit code of the jobs. */
+    /* Nothing more to execute. wait: for the jobs that were started (else what runs here is
+     * suspended). The exit code of the jobs. */
     int (*finish)(struct sql_engine *, bool wait);
     void (*close)(struct sql_engine *);
 };
@@ -28,6 +32,7 @@ struct sql_engine {
 };
 /* NULL: *exit_code, after a message. */
 struct sql_engine *sql_engine_embedded(struct cli *cli, const struct args *args, int *exit_code);
-struct sql_engine *sql_engine_remote(struct cli *cli, const struct args *args, const char *target, int *exit_code);
+struct sql_engine *sql_engine_remote(struct cli *cli, const struct args *args, const char *target,
+                                     int *exit_code);
 
 #endif

@@ -1,4 +1,5 @@
-/* sql_remote.c - statements of `varve sql -m` in a varve serve, by its SQL gateway. See sql_engine.h
+/* sql_remote.c - statements of `varve sql -m` in a varve serve, by its SQL gateway. See
+ * sql_engine.h
  *
  * Rows come as JSON; they are handed on as text columns that are as wide as their types. */
 #include "job/cli/sql_engine.h"
@@ -26,7 +27,8 @@ static const char *text_of(const json_t *o, const char *key)
     return s != NULL ? s : "";
 }
 
-/* ---- columns and rows ------------------------------------------------------------------------------ */
+/* ---- columns and rows
+ * ------------------------------------------------------------------------------ */
 
 /* Types that JSON has come as they are; all else is text as wide as its type. */
 static struct type type_from(const json_t *o)
@@ -35,8 +37,9 @@ static struct type type_from(const json_t *o)
         const char *name;
         enum type_kind kind;
     } kinds[] = {
-        {"BOOLEAN", TYPE_BOOLEAN}, {"TINYINT", TYPE_TINYINT}, {"SMALLINT", TYPE_SMALLINT}, {"INTEGER", TYPE_INT},
-        {"BIGINT", TYPE_BIGINT},   {"FLOAT", TYPE_DOUBLE},    {"DOUBLE", TYPE_DOUBLE},
+        {"BOOLEAN", TYPE_BOOLEAN}, {"TINYINT", TYPE_TINYINT}, {"SMALLINT", TYPE_SMALLINT},
+        {"INTEGER", TYPE_INT},     {"BIGINT", TYPE_BIGINT},   {"FLOAT", TYPE_DOUBLE},
+        {"DOUBLE", TYPE_DOUBLE},
     };
     const char *name = text_of(o, "type");
     int32_t precision = (int32_t)json_integer_value(json_object_get(o, "precision"));
@@ -85,7 +88,8 @@ static enum row_kind kind_of(const char *word)
                                                : ROW_INSERT;
 }
 
-static enum rc append_value(struct batch_builder *b, uint32_t column, enum type_kind kind, const json_t *v, struct err *err)
+static enum rc append_value(struct batch_builder *b, uint32_t column, enum type_kind kind,
+                            const json_t *v, struct err *err)
 {
     if (v == NULL || json_is_null(v))
         batch_append_null(b, column);
@@ -100,7 +104,8 @@ static enum rc append_value(struct batch_builder *b, uint32_t column, enum type_
     else if (kind == TYPE_VARCHAR && json_is_string(v))
         batch_append_bytes(b, column, bytes_of(json_string_value(v), json_string_length(v)));
     else
-        return err_set(err, RC_CORRUPT, "the server sent a value of another type in column %u", column + 1);
+        return err_set(err, RC_CORRUPT, "the server sent a value of another type in column %u",
+                       column + 1);
     return RC_OK;
 }
 
@@ -133,10 +138,12 @@ static enum rc read_rows(struct page_reader *p, const json_t *data, struct err *
         const json_t *fields = json_object_get(row, "fields");
 
         if (json_array_size(fields) != p->schema->field_count)
-            return err_set(err, RC_CORRUPT, "the server sent a row of %zu fields, there are %u columns", json_array_size(fields),
-                           p->schema->field_count);
+            return err_set(err, RC_CORRUPT,
+                           "the server sent a row of %zu fields, there are %u columns",
+                           json_array_size(fields), p->schema->field_count);
         for (uint32_t c = 0; c < p->schema->field_count; c++)
-            RETURN_IF_ERR(append_value(p->builder, c, p->schema->fields[c].type.kind, json_array_get(fields, c), err));
+            RETURN_IF_ERR(append_value(p->builder, c, p->schema->fields[c].type.kind,
+                                       json_array_get(fields, c), err));
         batch_row_end(p->builder, kind_of(text_of(row, "kind")));
         if (batch_builder_full(p->builder))
             RETURN_IF_ERR(flush(p, err));
@@ -156,7 +163,8 @@ static enum result_kind kind_of_result(const json_t *page, const struct schema *
     return strcmp(only, "job id") == 0 ? RESULT_JOB : RESULT_ROWS;
 }
 
-static enum rc read_page(struct page_reader *p, const json_t *page, const struct config *config, struct err *err)
+static enum rc read_page(struct page_reader *p, const json_t *page, const struct config *config,
+                         struct err *err)
 {
     const json_t *results = json_object_get(page, "results");
 
@@ -170,7 +178,8 @@ static enum rc read_page(struct page_reader *p, const json_t *page, const struct
         p->result->time_zone = config_string(config, OPT_LOCAL_TIME_ZONE);
         p->result->updating = p->result->kind == RESULT_QUERY && !p->result->batch;
         snprintf(p->result->job_id, sizeof p->result->job_id, "%s", text_of(page, "jobID"));
-        if (p->result->kind != RESULT_OK && p->result->kind != RESULT_JOB && p->handler->begin != NULL)
+        if (p->result->kind != RESULT_OK && p->result->kind != RESULT_JOB &&
+            p->handler->begin != NULL)
             RETURN_IF_ERR(p->handler->begin(p->handler->ctx, p->schema, p->result, err));
     }
     if (p->result->kind == RESULT_OK || p->result->kind == RESULT_JOB)
@@ -178,7 +187,8 @@ static enum rc read_page(struct page_reader *p, const json_t *page, const struct
     return read_rows(p, json_object_get(results, "data"), err);
 }
 
-/* ---- statements ------------------------------------------------------------------------------------ */
+/* ---- statements
+ * ------------------------------------------------------------------------------------ */
 
 static enum rc submit(struct remote *r, const char *statement, char path[192], struct err *err)
 {
@@ -192,7 +202,8 @@ static enum rc submit(struct remote *r, const char *statement, char path[192], s
     json_decref(body);
     if (rc != RC_OK)
         return rc;
-    snprintf(path, 192, "/v3/sessions/%s/operations/%.40s", r->session, text_of(answer, "operationHandle"));
+    snprintf(path, 192, "/v3/sessions/%s/operations/%.40s", r->session,
+             text_of(answer, "operationHandle"));
     json_decref(answer);
     return RC_OK;
 }
@@ -206,7 +217,8 @@ static bool stop_asked(struct remote *r)
     return which != 0;
 }
 
-static enum rc fetch_all(struct remote *r, const char *operation, struct page_reader *p, bool *interrupted, struct err *err)
+static enum rc fetch_all(struct remote *r, const char *operation, struct page_reader *p,
+                         bool *interrupted, struct err *err)
 {
     char path[256];
     uint64_t token = 0;
@@ -221,7 +233,8 @@ static enum rc fetch_all(struct remote *r, const char *operation, struct page_re
             *interrupted = true;
             return RC_OK;
         }
-        snprintf(path, sizeof path, "%s/result/%llu?rowFormat=JSON", operation, (unsigned long long)token);
+        snprintf(path, sizeof path, "%s/result/%llu?rowFormat=JSON", operation,
+                 (unsigned long long)token);
         RETURN_IF_ERR(client_call(r->client, "GET", path, NULL, &page, err));
         type = text_of(page, "resultType");
         eos = strcmp(type, "EOS") == 0;
@@ -231,7 +244,8 @@ static enum rc fetch_all(struct remote *r, const char *operation, struct page_re
         }
         rc = read_page(p, page, r->config, err);
         if (rc == RC_OK && !eos && strcmp(type, "PAYLOAD") != 0 && strcmp(type, "NOT_READY") != 0)
-            rc = err_set(err, RC_CORRUPT, "%s does not answer as varve does: resultType \"%.40s\"", client_target(r->client), type);
+            rc = err_set(err, RC_CORRUPT, "%s does not answer as varve does: resultType \"%.40s\"",
+                         client_target(r->client), type);
         json_decref(page);
         if (rc != RC_OK || eos)
             return rc;
@@ -267,8 +281,9 @@ static enum rc refresh_config(struct remote *r, struct err *err)
     return rc;
 }
 
-static enum rc execute(struct sql_engine *engine, const struct ast_statement *s, const struct result_handler *handler,
-                       struct statement_result *result, bool *interrupted, struct err *err)
+static enum rc execute(struct sql_engine *engine, const struct ast_statement *s,
+                       const struct result_handler *handler, struct statement_result *result,
+                       bool *interrupted, struct err *err)
 {
     struct remote *r = (struct remote *)engine;
     struct page_reader p = {.handler = handler, .result = result};
@@ -296,9 +311,13 @@ static enum rc execute(struct sql_engine *engine, const struct ast_statement *s,
     return rc;
 }
 
-/* ---- the rest -------------------------------------------------------------------------------------- */
+/* ---- the rest
+ * -------------------------------------------------------------------------------------- */
 
-static const struct config *config(struct sql_engine *engine) { return ((struct remote *)engine)->config; }
+static const struct config *config(struct sql_engine *engine)
+{
+    return ((struct remote *)engine)->config;
+}
 
 struct completion {
     const char *prefix;
@@ -315,7 +334,8 @@ static enum rc complete_rows(void *ctx, const struct batch *b, struct err *err)
     for (uint32_t i = 0; i < b->rows; i++) {
         struct bytes text = column_bytes(&b->columns[0], i);
 
-        if (text.len >= sizeof name || strlen(c->prefix) > text.len || memcmp(text.data, c->prefix, strlen(c->prefix)) != 0)
+        if (text.len >= sizeof name || strlen(c->prefix) > text.len ||
+            memcmp(text.data, c->prefix, strlen(c->prefix)) != 0)
             continue;
         memcpy(name, text.data, text.len);
         name[text.len] = '\0';
@@ -324,7 +344,8 @@ static enum rc complete_rows(void *ctx, const struct batch *b, struct err *err)
     return RC_OK;
 }
 
-static void complete(struct sql_engine *engine, const char *prefix, void (*fn)(void *ctx, const char *name), void *ctx)
+static void complete(struct sql_engine *engine, const char *prefix,
+                     void (*fn)(void *ctx, const char *name), void *ctx)
 {
     struct completion c = {prefix, fn, ctx};
     struct result_handler handler = {.ctx = &c, .rows = complete_rows};
@@ -349,7 +370,10 @@ static void idle(struct sql_engine *engine)
         json_decref(answer);
 }
 
-static bool ending(struct sql_engine *engine) { return ((struct remote *)engine)->ending; }
+static bool ending(struct sql_engine *engine)
+{
+    return ((struct remote *)engine)->ending;
+}
 
 /* The jobs are the server's: they go on. */
 static int finish(struct sql_engine *engine, bool wait)
@@ -377,7 +401,8 @@ static void close_engine(struct sql_engine *engine)
     mem_free(r);
 }
 
-static const struct sql_engine_ops ops = {execute, config, complete, idle, ending, finish, close_engine};
+static const struct sql_engine_ops ops = {execute, config, complete,    idle,
+                                          ending,  finish, close_engine};
 
 static enum rc open_session(struct remote *r, const struct arg_option *pairs, struct err *err)
 {
@@ -390,8 +415,10 @@ static enum rc open_session(struct remote *r, const struct arg_option *pairs, st
         if (equals == NULL)
             rc = err_set(err, RC_INVALID, "-D %s: give KEY=VALUE", pairs->all[i]);
         else
-            json_object_set_new(properties, arena_strndup(r->cli->arena, pairs->all[i], (size_t)(equals - pairs->all[i])),
-                                json_string(equals + 1));
+            json_object_set_new(
+                properties,
+                arena_strndup(r->cli->arena, pairs->all[i], (size_t)(equals - pairs->all[i])),
+                json_string(equals + 1));
     }
     body = json_pack("{s: o}", "properties", properties);
     if (rc == RC_OK)
@@ -404,7 +431,8 @@ static enum rc open_session(struct remote *r, const struct arg_option *pairs, st
     return refresh_config(r, err);
 }
 
-struct sql_engine *sql_engine_remote(struct cli *cli, const struct args *args, const char *target, int *exit_code)
+struct sql_engine *sql_engine_remote(struct cli *cli, const struct args *args, const char *target,
+                                     int *exit_code)
 {
     struct remote *r = mem_calloc(1, sizeof *r);
     struct err err = {0};
@@ -421,7 +449,8 @@ struct sql_engine *sql_engine_remote(struct cli *cli, const struct args *args, c
         rc = open_session(r, args_get(args, "--define"), &err);
     if (rc == RC_OK)
         return &r->engine;
-    *exit_code = rc == RC_NOT_FOUND ? cli_error(cli, EXIT_WRONG, "%s", err.msg) : cli_fail(cli, &err);
+    *exit_code =
+        rc == RC_NOT_FOUND ? cli_error(cli, EXIT_WRONG, "%s", err.msg) : cli_fail(cli, &err);
     close_engine(&r->engine);
     return NULL;
 }

@@ -9,17 +9,21 @@ static const struct verb run = {
     .name = "run",
     .arguments = "[OPTIONS] ( JOB.sql | -e 'STATEMENTS' )",
     .summary = "Runs the jobs of a SQL script in this process and waits for their end.",
-    .details =
-        "Statements run in order and the script stops at the first error. A progress line goes to stderr, a report\n"
-        "follows at the end. A REST server on rest.bind-address:rest.port answers varve list, stop, savepoint,\n"
-        "checkpoint and cancel from elsewhere.\n"
-        "\n"
-        "Ctrl-C cancels (execution.checkpointing.externalized-checkpoint-retention decides what is kept); SIGTERM\n"
-        "suspends: nothing is committed or deleted, and the command that resumes is printed. JOB.sql may be - for\n"
-        "standard input.\n"
-        "\n"
-        "Exit codes: 0 all jobs finished (or were suspended), 1 a job failed or was cancelled, 2 a mistake in the SQL,\n"
-        "the configuration or the arguments, 3 disk, network or port.",
+    .details = "Statements run in order and the script stops at the first error. A progress line "
+               "goes to stderr, a report\n"
+               "follows at the end. A REST server on rest.bind-address:rest.port answers varve "
+               "list, stop, savepoint,\n"
+               "checkpoint and cancel from elsewhere.\n"
+               "\n"
+               "Ctrl-C cancels (execution.checkpointing.externalized-checkpoint-retention decides "
+               "what is kept); SIGTERM\n"
+               "suspends: nothing is committed or deleted, and the command that resumes is "
+               "printed. JOB.sql may be - for\n"
+               "standard input.\n"
+               "\n"
+               "Exit codes: 0 all jobs finished (or were suspended), 1 a job failed or was "
+               "cancelled, 2 a mistake in the SQL,\n"
+               "the configuration or the arguments, 3 disk, network or port.",
     .log_level = LOG_WARN,
     .run = verb_run,
 };
@@ -27,17 +31,20 @@ static const struct verb sql = {
     .name = "sql",
     .arguments = "[-f FILE | -e STATEMENTS] [-m HOST:PORT]",
     .summary = "SQL client: interactive, or the statements of a file.",
-    .details =
-        "Without -m the statements run in this process; with -m in a varve serve. A statement ends with a semicolon. With\n"
-        "-f or -e the client stops at the first error (exit 1); an embedded client then waits for the jobs it started.",
+    .details = "Without -m the statements run in this process; with -m in a varve serve. A "
+               "statement ends with a semicolon. With\n"
+               "-f or -e the client stops at the first error (exit 1); an embedded client then "
+               "waits for the jobs it started.",
     .log_level = LOG_WARN,
     .run = verb_sql,
 };
 static const struct verb serve = {
     .name = "serve",
     .arguments = "[OPTIONS]",
-    .summary = "Keeps several jobs: REST, a web page, metrics and SQL sessions on rest.bind-address:rest.port.",
-    .details = "Jobs come in through varve sql -m or the SQL gateway's REST calls. SIGTERM and Ctrl-C suspend all jobs.",
+    .summary = "Keeps several jobs: REST, a web page, metrics and SQL sessions on "
+               "rest.bind-address:rest.port.",
+    .details = "Jobs come in through varve sql -m or the SQL gateway's REST calls. SIGTERM and "
+               "Ctrl-C suspend all jobs.",
     .log_level = LOG_INFO,
     .run = verb_serve,
 };
@@ -93,16 +100,20 @@ static const struct verb orphans = {
     .name = "orphans",
     .arguments = "JOB_DIRECTORY [--delete [--min-age 1h]]",
     .summary = "Files in a job's directory that no readable _metadata names.",
-    .details =
-        "Only names that varve makes are listed. --delete removes those last changed before --min-age; never while a\n"
-        "job holds the directory or a _metadata in it can't be read.",
+    .details = "Only names that varve makes are listed. --delete removes those last changed before "
+               "--min-age; never while a\n"
+               "job holds the directory or a _metadata in it can't be read.",
     .log_level = LOG_WARN,
     .run = verb_orphans,
 };
 #define NOT_YET(id, word, args, text)                                                              \
     static const struct verb id = {                                                                \
-        .name = word, .arguments = args, .summary = text " (not there yet)", .details = "",        \
-        .log_level = LOG_WARN, .run = verb_not_yet,                                                \
+        .name = word,                                                                              \
+        .arguments = args,                                                                         \
+        .summary = text " (not there yet)",                                                        \
+        .details = "",                                                                             \
+        .log_level = LOG_WARN,                                                                     \
+        .run = verb_not_yet,                                                                       \
     }
 NOT_YET(verify, "verify", "PATH", "Proves every file that a checkpoint names");
 NOT_YET(du, "du", "PATH", "Bytes of checkpoints, exclusive and shared");
@@ -110,8 +121,9 @@ NOT_YET(diff, "diff", "A B", "What two checkpoints have in common");
 NOT_YET(state, "state", "PATH", "Shows keys and values of a checkpoint");
 NOT_YET(export, "export", "PATH DIR --to FORMAT", "Copies a snapshot, also into Flink's format");
 
-const struct verb *const cli_verbs[] = {&run,    &sql,     &serve,   &list,   &stop, &savepoint, &checkpoint, &cancel,
-                                        &inspect, &orphans, &verify, &du,     &diff, &state,     &export,     NULL};
+const struct verb *const cli_verbs[] = {
+    &run,     &sql,     &serve,  &list, &stop, &savepoint, &checkpoint, &cancel,
+    &inspect, &orphans, &verify, &du,   &diff, &state,     &export,     NULL};
 
 int verb_not_yet(struct cli *cli, int argc, char **argv)
 {
@@ -123,7 +135,8 @@ int verb_not_yet(struct cli *cli, int argc, char **argv)
         if (code >= 0)
             return code;
     }
-    return cli_error(cli, EXIT_USAGE, "varve %s is not there yet; varve inspect PATH [--digests] is", argv[0]);
+    return cli_error(cli, EXIT_USAGE,
+                     "varve %s is not there yet; varve inspect PATH [--digests] is", argv[0]);
 }
 
 const struct verb *cli_find_verb(const char *name)
@@ -154,7 +167,8 @@ void cli_print_usage(const struct cli *cli, bool to_stdout)
                "usage: varve VERB [OPTIONS]\n\n");
     for (size_t i = 0; cli_verbs[i] != NULL; i++)
         fprintf(f, "  %-11s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
-    fprintf(f, "  %-11s %s\n\n"
-               "varve help VERB tells about one of them; varve --version says which varve this is.\n",
+    fprintf(f,
+            "  %-11s %s\n\n"
+            "varve help VERB tells about one of them; varve --version says which varve this is.\n",
             "help", "this text, or that of a verb");
 }

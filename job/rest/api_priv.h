@@ -9,7 +9,8 @@
 #define REST_DISPOSALS_MAX 256u
 #define REST_UNANSWERED_MAX 64u /* more are not remembered */
 
-/* A savepoint disposal or an operation on a job that does not exist: its outcome, kept for the poll. */
+/* A savepoint disposal or an operation on a job that does not exist: its outcome, kept for the
+ * poll. */
 struct kept_operation {
     char trigger_id[TRIGGER_ID_LEN + 1];
     char job_id[JOB_ID_LEN + 1]; /* "" for a disposal */
@@ -24,7 +25,8 @@ struct rest_api {
     struct kept_operation *kept; /* ring */
     uint32_t kept_count, kept_next;
     struct gateway *gateway; /* NULL: none */
-    char unanswered[REST_UNANSWERED_MAX][TRIGGER_ID_LEN + 1]; /* started, end not yet fetched; "" : free place */
+    char unanswered[REST_UNANSWERED_MAX]
+                   [TRIGGER_ID_LEN + 1]; /* started, end not yet fetched; "" : free place */
     _Atomic uint32_t unanswered_count;
 };
 
@@ -46,12 +48,14 @@ int http_status_of(enum rc rc);
 /* The body as an object; an empty body is {}. false: answered 400. */
 bool body_object(struct call *c, const char *what, json_t **out);
 /* Optional fields of a body; false: answered 400 because of a wrong type or value. */
-bool body_string(struct call *c, json_t *body, const char *what, const char *field, const char **out);
+bool body_string(struct call *c, json_t *body, const char *what, const char *field,
+                 const char **out);
 bool body_bool(struct call *c, json_t *body, const char *what, const char *field, bool *out);
-bool body_word(struct call *c, json_t *body, const char *what, const char *field, const char *const *allowed,
-               size_t allowed_count, const char **out);
+bool body_word(struct call *c, json_t *body, const char *what, const char *field,
+               const char *const *allowed, size_t allowed_count, const char **out);
 /* Remembers the end of something that has no job; returns its trigger id. */
-const char *keep_operation(struct rest_api *api, const char *trigger_id, const char *job_id, enum rc rc, const char *message);
+const char *keep_operation(struct rest_api *api, const char *trigger_id, const char *job_id,
+                           enum rc rc, const char *message);
 const struct kept_operation *find_kept(const struct rest_api *api, const char *trigger_id);
 /* An operation that a client will ask about; and that it was told the end. */
 void note_started(struct rest_api *api, const char *trigger_id);

@@ -13,17 +13,22 @@ static bool has_gateway(struct call *c)
 {
     if (c->api->gateway != NULL)
         return true;
-    answer_error(c, 404, "This process runs one script and takes no SQL sessions: start varve serve for that.");
+    answer_error(
+        c, 404,
+        "This process runs one script and takes no SQL sessions: start varve serve for that.");
     return false;
 }
 
-/* Mistakes of statements come as Flink's gateway gives them: status 500 and a second, longer text. */
+/* Mistakes of statements come as Flink's gateway gives them: status 500 and a second, longer text.
+ */
 static void answer_failure(struct call *c, enum rc rc, const struct err *err)
 {
     int status = rc == RC_NOT_FOUND ? 404 : rc == RC_LIMIT ? 503 : 500;
 
     if (status == 500)
-        answer_json(c, status, json_pack("{s: [s, s%]}", "errors", "Internal server error.", err->msg, strlen(err->msg)));
+        answer_json(c, status,
+                    json_pack("{s: [s, s%]}", "errors", "Internal server error.", err->msg,
+                              strlen(err->msg)));
     else
         answer_error(c, status, "%s", err->msg);
 }
@@ -31,7 +36,8 @@ static void answer_failure(struct call *c, enum rc rc, const struct err *err)
 void api_info(struct call *c)
 {
     if (has_gateway(c))
-        answer_json(c, 200, json_pack("{s: s, s: s}", "productName", "varve", "version", VARVE_VERSION));
+        answer_json(c, 200,
+                    json_pack("{s: s, s: s}", "productName", "varve", "version", VARVE_VERSION));
 }
 
 void api_versions(struct call *c)
@@ -40,7 +46,8 @@ void api_versions(struct call *c)
         answer_json(c, 200, json_pack("{s: [s, s, s, s]}", "versions", "V1", "V2", "V3", "V4"));
 }
 
-/* ---- sessions -------------------------------------------------------------------------------------- */
+/* ---- sessions
+ * -------------------------------------------------------------------------------------- */
 
 void api_open_session(struct call *c)
 {
@@ -64,7 +71,10 @@ void api_open_session(struct call *c)
     json_object_foreach(properties, key, value)
     {
         if (!json_is_string(value)) {
-            answer_error(c, 400, "Request did not match expected format OpenSessionRequestBody: property \"%.100s\" must be a string", key);
+            answer_error(c, 400,
+                         "Request did not match expected format OpenSessionRequestBody: property "
+                         "\"%.100s\" must be a string",
+                         key);
             json_decref(body);
             return;
         }
@@ -81,7 +91,8 @@ void api_open_session(struct call *c)
     json_decref(body);
 }
 
-static void add_property(void *ctx, const struct option *option, const char *value, enum config_layer source)
+static void add_property(void *ctx, const struct option *option, const char *value,
+                         enum config_layer source)
 {
     (void)source;
     json_object_set_new(ctx, option->key, json_string(value));
@@ -131,9 +142,11 @@ void api_heartbeat(struct call *c)
         answer_status(c, gateway_touch_session(c->api->gateway, c->param[0], &err), &err, NULL);
 }
 
-/* ---- statements ------------------------------------------------------------------------------------ */
+/* ---- statements
+ * ------------------------------------------------------------------------------------ */
 
-/* The statement of a body; what can't be done is said. NULL: answered; else body is the caller's. */
+/* The statement of a body; what can't be done is said. NULL: answered; else body is the caller's.
+ */
 static const char *statement_of(struct call *c, const char *what, json_t **body)
 {
     const char *statement;
@@ -144,11 +157,15 @@ static const char *statement_of(struct call *c, const char *what, json_t **body)
     if (body_string(c, *body, what, "statement", &statement)) {
         timeout = json_object_get(*body, "executionTimeout");
         if (statement == NULL)
-            answer_error(c, 400, "Request did not match expected format %s: \"statement\" is missing", what);
-        else if (timeout != NULL && !json_is_null(timeout) && !(json_is_integer(timeout) && json_integer_value(timeout) <= 0))
-            answer_error(c, 400, "\"executionTimeout\" is not supported: cancel the operation instead");
+            answer_error(
+                c, 400, "Request did not match expected format %s: \"statement\" is missing", what);
+        else if (timeout != NULL && !json_is_null(timeout) &&
+                 !(json_is_integer(timeout) && json_integer_value(timeout) <= 0))
+            answer_error(c, 400,
+                         "\"executionTimeout\" is not supported: cancel the operation instead");
         else if (json_object_size(json_object_get(*body, "executionConfig")) > 0)
-            answer_error(c, 400, "\"executionConfig\" is not supported: SET the options in the session");
+            answer_error(c, 400,
+                         "\"executionConfig\" is not supported: SET the options in the session");
         else
             return statement;
     }
@@ -209,7 +226,8 @@ void api_operation_status(struct call *c)
     struct err err = {0};
 
     if (has_gateway(c)) {
-        enum rc rc = gateway_operation_status(c->api->gateway, c->param[0], c->param[1], &status, &err);
+        enum rc rc =
+            gateway_operation_status(c->api->gateway, c->param[0], c->param[1], &status, &err);
 
         answer_status(c, rc, &err, operation_status_str(status));
     }
@@ -220,7 +238,8 @@ void api_operation_cancel(struct call *c)
     struct err err = {0};
 
     if (has_gateway(c))
-        answer_status(c, gateway_cancel(c->api->gateway, c->param[0], c->param[1], &err), &err, "CANCELED");
+        answer_status(c, gateway_cancel(c->api->gateway, c->param[0], c->param[1], &err), &err,
+                      "CANCELED");
 }
 
 void api_operation_close(struct call *c)
@@ -228,7 +247,8 @@ void api_operation_close(struct call *c)
     struct err err = {0};
 
     if (has_gateway(c))
-        answer_status(c, gateway_close_operation(c->api->gateway, c->param[0], c->param[1], &err), &err, "CLOSED");
+        answer_status(c, gateway_close_operation(c->api->gateway, c->param[0], c->param[1], &err),
+                      &err, "CLOSED");
 }
 
 void api_operation_result(struct call *c)
@@ -245,7 +265,9 @@ void api_operation_result(struct call *c)
     errno = 0;
     token = strtoull(c->param[2], &end, 10);
     if (errno != 0 || *end != '\0' || strspn(c->param[2], "0123456789") == 0) {
-        answer_error(c, 400, "Bad request, could not parse parameters: Cannot resolve path parameter (token) from value \"%.100s\".",
+        answer_error(c, 400,
+                     "Bad request, could not parse parameters: Cannot resolve path parameter "
+                     "(token) from value \"%.100s\".",
                      c->param[2]);
         return;
     }
@@ -253,7 +275,8 @@ void api_operation_result(struct call *c)
         answer_error(c, 400, "rowFormat %.100s is not supported: JSON is", format);
         return;
     }
-    rc = gateway_fetch(c->api->gateway, c->param[0], c->param[1], token, c->prefix, &c->answer->body, &err);
+    rc = gateway_fetch(c->api->gateway, c->param[0], c->param[1], token, c->prefix,
+                       &c->answer->body, &err);
     if (rc != RC_OK)
         answer_failure(c, rc, &err);
 }

@@ -26,7 +26,8 @@ struct exchange {
     bool too_large, foreign;
 };
 
-static enum MHD_Result add_query(void *ctx, enum MHD_ValueKind kind, const char *key, const char *value)
+static enum MHD_Result add_query(void *ctx, enum MHD_ValueKind kind, const char *key,
+                                 const char *value)
 {
     struct http_request *r = ctx;
 
@@ -46,14 +47,16 @@ const char *http_query(const struct http_request *r, const char *key)
     return NULL;
 }
 
-static enum MHD_Result send_answer(struct MHD_Connection *connection, struct http_answer *answer, bool head)
+static enum MHD_Result send_answer(struct MHD_Connection *connection, struct http_answer *answer,
+                                   bool head)
 {
     struct MHD_Response *response;
     enum MHD_Result result;
 
     (void)head; /* libmicrohttpd leaves the body out of the answer to HEAD itself */
-    response = MHD_create_response_from_buffer(answer->body.len, answer->body.len > 0 ? answer->body.data : (void *)"",
-                                               MHD_RESPMEM_MUST_COPY);
+    response = MHD_create_response_from_buffer(
+        answer->body.len, answer->body.len > 0 ? answer->body.data : (void *)"",
+        MHD_RESPMEM_MUST_COPY);
     if (response == NULL)
         return MHD_NO;
     MHD_add_response_header(response, "Content-Type", answer->content_type);
@@ -75,9 +78,11 @@ static const char *header(struct MHD_Connection *connection, const char *name)
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
-/* A browser says which page asks, in Origin; other clients have none. Its own page is one that came from the host that is asked, under a
- * name that can only be this machine's: any other name may have been pointed here by the page itself. */
-static bool is_foreign(const struct http_server *s, struct MHD_Connection *connection, const char *method)
+/* A browser says which page asks, in Origin; other clients have none. Its own page is one that came
+ * from the host that is asked, under a name that can only be this machine's: any other name may
+ * have been pointed here by the page itself. */
+static bool is_foreign(const struct http_server *s, struct MHD_Connection *connection,
+                       const char *method)
 {
     const char *origin = header(connection, "Origin"), *host = header(connection, "Host"), *at;
     const char *const own[] = {"localhost", "127.0.0.1", s->address};
@@ -128,7 +133,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
         buf_append_str(&answer.body, "{\"errors\":[\"a web page from elsewhere may only read\"]}");
     } else if (x->too_large) {
         answer.status = 413;
-        buf_printf(&answer.body, "{\"errors\":[\"the request body is larger than %u bytes\"]}", HTTP_BODY_MAX);
+        buf_printf(&answer.body, "{\"errors\":[\"the request body is larger than %u bytes\"]}",
+                   HTTP_BODY_MAX);
     } else {
         request.arena = x->arena;
         request.body = buf_bytes(&x->body);
@@ -174,7 +180,8 @@ static enum rc bind_socket(const char *address, uint16_t port, int *fd_out, stru
     if (strcmp(address, "localhost") == 0)
         a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     else if (inet_pton(AF_INET, address, &a.sin_addr) != 1)
-        return err_set(err, RC_INVALID, "rest.bind-address = %s: give localhost or an IPv4 address", address);
+        return err_set(err, RC_INVALID, "rest.bind-address = %s: give localhost or an IPv4 address",
+                       address);
     fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return err_os(err, errno, "socket for the REST server");
@@ -184,7 +191,8 @@ static enum rc bind_socket(const char *address, uint16_t port, int *fd_out, stru
 
         close(fd);
         if (e == EADDRINUSE)
-            return err_set(err, RC_EXISTS, "rest.port = %u: the port is taken on %s", port, address);
+            return err_set(err, RC_EXISTS, "rest.port = %u: the port is taken on %s", port,
+                           address);
         return err_os(err, e, "bind the REST server to %s port %u", address, port);
     }
     *fd_out = fd;
@@ -192,7 +200,8 @@ static enum rc bind_socket(const char *address, uint16_t port, int *fd_out, stru
 }
 
 enum rc http_server_start(const struct env *env, const char *address, uint16_t port,
-                          http_handler *handler, void *ctx, struct http_server **out, struct err *err)
+                          http_handler *handler, void *ctx, struct http_server **out,
+                          struct err *err)
 {
     struct sockaddr_in bound;
     socklen_t len = sizeof bound;
@@ -207,10 +216,11 @@ enum rc http_server_start(const struct env *env, const char *address, uint16_t p
     snprintf(s->address, sizeof s->address, "%s", address);
     if (getsockname(fd, (struct sockaddr *)&bound, &len) == 0)
         s->port = ntohs(bound.sin_port);
-    s->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, s,
-                                 MHD_OPTION_EXTERNAL_LOGGER, on_log, s, MHD_OPTION_LISTEN_SOCKET, fd,
-                                 MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-                                 HTTP_IDLE_S, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
+    s->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ERROR_LOG,
+                                 0, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log,
+                                 s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+                                 HTTP_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, HTTP_IDLE_S,
+                                 MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
     if (s->daemon == NULL) {
         close(fd);
         mem_free(s);
@@ -220,7 +230,10 @@ enum rc http_server_start(const struct env *env, const char *address, uint16_t p
     return RC_OK;
 }
 
-uint16_t http_server_port(const struct http_server *s) { return s->port; }
+uint16_t http_server_port(const struct http_server *s)
+{
+    return s->port;
+}
 
 void http_server_stop(struct http_server *s)
 {

@@ -1,8 +1,10 @@
-/* http.h - an HTTP server on localhost with libmicrohttpd behind it: takes whole requests, gives whole answers.
+/* http.h - an HTTP server on localhost with libmicrohttpd behind it: takes whole requests, gives
+ * whole answers.
  *
- * Requests are limited in count, size and time; a handler never sees one that is not complete. What a browser sends for a page from
- * elsewhere may only read (403 else): otherwise any page that its user visits could run SQL here. Thread: handlers run on the
- * server's one thread, one at a time. */
+ * Requests are limited in count, size and time; a handler never sees one that is not complete. What
+ * a browser sends for a page from elsewhere may only read (403 else): otherwise any page that its
+ * user visits could run SQL here. Thread: handlers run on the server's one thread, one at a time.
+ */
 #ifndef VARVE_JOB_REST_HTTP_H
 #define VARVE_JOB_REST_HTTP_H
 
@@ -18,7 +20,7 @@ struct http_query {
     const char *key, *value; /* decoded; value "" when absent */
 };
 struct http_request {
-    struct arena *arena; /* lives until the answer is sent */
+    struct arena *arena;       /* lives until the answer is sent */
     const char *method, *path; /* path decoded, without the query */
     struct http_query query[HTTP_QUERY_MAX];
     uint32_t query_count;
@@ -32,9 +34,11 @@ struct http_answer {
 typedef void http_handler(void *ctx, const struct http_request *, struct http_answer *);
 
 struct http_server;
-/* Binds to `address` ("localhost", "127.0.0.1", "0.0.0.0") and port (0: any free one). RC_EXISTS: the port is taken; RC_IO else. */
+/* Binds to `address` ("localhost", "127.0.0.1", "0.0.0.0") and port (0: any free one). RC_EXISTS:
+ * the port is taken; RC_IO else. */
 MUST_USE enum rc http_server_start(const struct env *env, const char *address, uint16_t port,
-                                   http_handler *handler, void *ctx, struct http_server **out, struct err *err);
+                                   http_handler *handler, void *ctx, struct http_server **out,
+                                   struct err *err);
 uint16_t http_server_port(const struct http_server *s);
 void http_server_stop(struct http_server *s); /* waits for the answer under way; NULL is a no-op */
 /* Value of a query parameter; NULL: absent. */

@@ -5,7 +5,8 @@
 
 #define JOBS_SCRAPED_MAX 1000u
 
-/* ---- Prometheus text ------------------------------------------------------------------------------ */
+/* ---- Prometheus text
+ * ------------------------------------------------------------------------------ */
 
 /* A label value: backslash, quote and line end escaped. */
 static void label(struct buf *out, const char *name, const char *value, bool first)
@@ -27,7 +28,6 @@ static void job_labels(struct buf *out, const struct job_view *v)
     label(out, "job_id", v->id, true);
     label(out, "job_name", v->name, false);
 }
-
 
 static void head(struct buf *out, const char *name, const char *type)
 {
@@ -128,7 +128,10 @@ static void operator_metric(struct buf *out, const struct scrape *s, const char 
 }
 
 #define OPERATOR_VALUE(fn, expr)                                                                   \
-    static int64_t fn(const struct operator_view *o) { return (int64_t)(expr); }
+    static int64_t fn(const struct operator_view *o)                                               \
+    {                                                                                              \
+        return (int64_t)(expr);                                                                    \
+    }
 OPERATOR_VALUE(op_records_in, o->records_in)
 OPERATOR_VALUE(op_records_out, o->records_out)
 OPERATOR_VALUE(op_bytes_in, o->bytes_in)
@@ -212,7 +215,8 @@ void api_metrics(struct call *c)
     c->answer->content_type = "text/plain; version=0.0.4; charset=utf-8";
 }
 
-/* ---- Flink's lists -------------------------------------------------------------------------------- */
+/* ---- Flink's lists
+ * -------------------------------------------------------------------------------- */
 
 void api_job_metrics(struct call *c)
 {
@@ -238,8 +242,10 @@ void api_job_metrics(struct call *c)
             at = at != NULL ? at + 1 : NULL;
         }
         if (asked)
-            json_array_append_new(list, json_pack("{s: s, s: o}", "id", name, "value",
-                                                  json_sprintf("%lld", (long long)job_metrics[i].value(&view, &stats))));
+            json_array_append_new(
+                list,
+                json_pack("{s: s, s: o}", "id", name, "value",
+                          json_sprintf("%lld", (long long)job_metrics[i].value(&view, &stats))));
     }
     answer_json(c, 200, list);
 }

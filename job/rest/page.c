@@ -1,5 +1,5 @@
-/* page.c - the web page at /: jobs and their checkpoints, from the REST answers of this server. The page is job/rest/page.html; the build
- * turns it into the bytes that are included here. */
+/* page.c - the web page at /: jobs and their checkpoints, from the REST answers of this server. The
+ * page is job/rest/page.html; the build turns it into the bytes that are included here. */
 #include "job/rest/api_priv.h"
 
 static const uint8_t page[] = {

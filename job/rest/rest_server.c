@@ -13,8 +13,9 @@ struct rest_server {
     char url[128];
 };
 
-enum rc rest_server_start(const struct env *env, struct dispatcher *dispatcher, const struct config *config,
-                          struct gateway *gateway, struct rest_server **out, struct err *err)
+enum rc rest_server_start(const struct env *env, struct dispatcher *dispatcher,
+                          const struct config *config, struct gateway *gateway,
+                          struct rest_server **out, struct err *err)
 {
     const char *address = config_string(config, OPT_REST_BIND_ADDRESS);
     int32_t port = config_int(config, OPT_REST_PORT);
@@ -35,17 +36,29 @@ enum rc rest_server_start(const struct env *env, struct dispatcher *dispatcher, 
         mem_free(s);
         return err_set(err, rc, "%s", first.msg);
     }
-    snprintf(s->url, sizeof s->url, "http://%.100s:%u", strcmp(address, "0.0.0.0") == 0 ? "localhost" : address,
-             http_server_port(s->http));
+    snprintf(s->url, sizeof s->url, "http://%.100s:%u",
+             strcmp(address, "0.0.0.0") == 0 ? "localhost" : address, http_server_port(s->http));
     log_line(env->log, LOG_INFO, "rest server started url=%s", s->url);
     *out = s;
     return RC_OK;
 }
 
-uint16_t rest_server_port(const struct rest_server *s) { return http_server_port(s->http); }
-bool rest_server_moved(const struct rest_server *s) { return s->moved; }
-const char *rest_server_url(const struct rest_server *s) { return s->url; }
-uint32_t rest_server_unanswered(const struct rest_server *s) { return rest_api_unanswered(s->api); }
+uint16_t rest_server_port(const struct rest_server *s)
+{
+    return http_server_port(s->http);
+}
+bool rest_server_moved(const struct rest_server *s)
+{
+    return s->moved;
+}
+const char *rest_server_url(const struct rest_server *s)
+{
+    return s->url;
+}
+uint32_t rest_server_unanswered(const struct rest_server *s)
+{
+    return rest_api_unanswered(s->api);
+}
 
 void rest_server_stop(struct rest_server *s)
 {
@@ -65,9 +78,11 @@ enum rc rest_check_statement(const struct ast_statement *s, struct err *err)
 {
     enum option_id id;
 
-    if ((s->kind != STMT_SET && s->kind != STMT_RESET) || s->key == NULL || !option_find(s->key, &id) || !is_of_rest(id))
+    if ((s->kind != STMT_SET && s->kind != STMT_RESET) || s->key == NULL ||
+        !option_find(s->key, &id) || !is_of_rest(id))
         return RC_OK;
-    return sql_error_at(err, RC_UNSUPPORTED, s->source, s->pos,
-                        "%s belongs to the process, which has started: give it with -D %s=... or in the file of -c", s->key,
-                        option_at(id)->key);
+    return sql_error_at(
+        err, RC_UNSUPPORTED, s->source, s->pos,
+        "%s belongs to the process, which has started: give it with -D %s=... or in the file of -c",
+        s->key, option_at(id)->key);
 }

@@ -5,8 +5,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-/* A pattern's {job} is looked up: 400 when it is no id, 404 when it is unknown. {} matches any one component. `loose` routes are
- * also called for unknown jobs: Flink accepts the request and fails the operation. */
+/* A pattern's {job} is looked up: 400 when it is no id, 404 when it is unknown. {} matches any one
+ * component. `loose` routes are also called for unknown jobs: Flink accepts the request and fails
+ * the operation. */
 static const struct route {
     const char *method, *pattern;
     void (*handle)(struct call *);
@@ -58,7 +59,8 @@ static const struct route {
     {"GET", "/sessions/{}/operations/{}/result/{}", api_operation_result, false},
 };
 
-/* ---- answers -------------------------------------------------------------------------------------- */
+/* ---- answers
+ * -------------------------------------------------------------------------------------- */
 
 void answer_json(struct call *c, int status, json_t *value_take)
 {
@@ -97,8 +99,8 @@ int http_status_of(enum rc rc)
 
 json_t *operation_json(bool completed, json_t *operation_take)
 {
-    return json_pack("{s: {s: s}, s: o}", "status", "id", completed ? "COMPLETED" : "IN_PROGRESS", "operation",
-                     operation_take != NULL ? operation_take : json_null());
+    return json_pack("{s: {s: s}, s: o}", "status", "id", completed ? "COMPLETED" : "IN_PROGRESS",
+                     "operation", operation_take != NULL ? operation_take : json_null());
 }
 
 json_t *failure_cause_json(const char *class_name, const char *message)
@@ -106,13 +108,17 @@ json_t *failure_cause_json(const char *class_name, const char *message)
     char trace[ERR_MSG_MAX + 256];
 
     snprintf(trace, sizeof trace, "%s: %s", class_name, message);
-    return json_pack("{s: {s: s, s: s, s: s}}", "failure-cause", "class", class_name, "stack-trace", trace,
-                     "serialized-throwable", "");
+    return json_pack("{s: {s: s, s: s, s: s}}", "failure-cause", "class", class_name, "stack-trace",
+                     trace, "serialized-throwable", "");
 }
 
-json_t *path_json(const char *path) { return json_sprintf("file:%s", path); }
+json_t *path_json(const char *path)
+{
+    return json_sprintf("file:%s", path);
+}
 
-/* ---- bodies --------------------------------------------------------------------------------------- */
+/* ---- bodies
+ * --------------------------------------------------------------------------------------- */
 
 bool body_object(struct call *c, const char *what, json_t **out)
 {
@@ -129,13 +135,15 @@ bool body_object(struct call *c, const char *what, json_t **out)
     }
     if (!json_is_object(*out)) {
         json_decref(*out);
-        answer_error(c, 400, "Request did not match expected format %s: an object is expected", what);
+        answer_error(c, 400, "Request did not match expected format %s: an object is expected",
+                     what);
         return false;
     }
     return true;
 }
 
-bool body_string(struct call *c, json_t *body, const char *what, const char *field, const char **out)
+bool body_string(struct call *c, json_t *body, const char *what, const char *field,
+                 const char **out)
 {
     json_t *v = json_object_get(body, field);
 
@@ -143,7 +151,8 @@ bool body_string(struct call *c, json_t *body, const char *what, const char *fie
     if (v == NULL || json_is_null(v))
         return true;
     if (!json_is_string(v)) {
-        answer_error(c, 400, "Request did not match expected format %s: \"%s\" must be a string", what, field);
+        answer_error(c, 400, "Request did not match expected format %s: \"%s\" must be a string",
+                     what, field);
         return false;
     }
     *out = json_string_value(v);
@@ -157,20 +166,24 @@ bool body_bool(struct call *c, json_t *body, const char *what, const char *field
     *out = false;
     if (v == NULL || json_is_null(v))
         return true;
-    if (json_is_string(v) && (strcmp(json_string_value(v), "true") == 0 || strcmp(json_string_value(v), "false") == 0)) {
+    if (json_is_string(v) &&
+        (strcmp(json_string_value(v), "true") == 0 || strcmp(json_string_value(v), "false") == 0)) {
         *out = json_string_value(v)[0] == 't';
         return true;
     }
     if (!json_is_boolean(v)) {
-        answer_error(c, 400, "Request did not match expected format %s: \"%s\": only true or false is recognized", what, field);
+        answer_error(
+            c, 400,
+            "Request did not match expected format %s: \"%s\": only true or false is recognized",
+            what, field);
         return false;
     }
     *out = json_is_true(v);
     return true;
 }
 
-bool body_word(struct call *c, json_t *body, const char *what, const char *field, const char *const *allowed,
-               size_t allowed_count, const char **out)
+bool body_word(struct call *c, json_t *body, const char *what, const char *field,
+               const char *const *allowed, size_t allowed_count, const char **out)
 {
     struct buf words = {0};
 
@@ -183,15 +196,18 @@ bool body_word(struct call *c, json_t *body, const char *what, const char *field
             return true;
         buf_printf(&words, "%s%s", i > 0 ? ", " : "", allowed[i]);
     }
-    answer_error(c, 400, "Request did not match expected format %s: \"%s\": \"%.100s\" is not one of [%s]", what, field,
-                 *out, buf_cstr(&words));
+    answer_error(c, 400,
+                 "Request did not match expected format %s: \"%s\": \"%.100s\" is not one of [%s]",
+                 what, field, *out, buf_cstr(&words));
     buf_release(&words);
     return false;
 }
 
-/* ---- operations that have no job ------------------------------------------------------------------ */
+/* ---- operations that have no job
+ * ------------------------------------------------------------------ */
 
-const char *keep_operation(struct rest_api *api, const char *trigger_id, const char *job_id, enum rc rc, const char *message)
+const char *keep_operation(struct rest_api *api, const char *trigger_id, const char *job_id,
+                           enum rc rc, const char *message)
 {
     struct kept_operation *k = &api->kept[api->kept_next];
 
@@ -243,9 +259,13 @@ void note_answered(struct rest_api *api, const char *trigger_id)
     }
 }
 
-uint32_t rest_api_unanswered(const struct rest_api *api) { return atomic_load(&api->unanswered_count); }
+uint32_t rest_api_unanswered(const struct rest_api *api)
+{
+    return atomic_load(&api->unanswered_count);
+}
 
-/* ---- matching ------------------------------------------------------------------------------------- */
+/* ---- matching
+ * ------------------------------------------------------------------------------------- */
 
 /* true when path has the pattern's shape; {job} goes to param[0], {}s follow. */
 static bool match(const char *pattern, const char *path, struct arena *a, const char **param)
@@ -269,13 +289,18 @@ static bool match(const char *pattern, const char *path, struct arena *a, const 
     return *path == '\0' || strcmp(path, "/") == 0;
 }
 
-static bool is_job_id(const char *s) { return strlen(s) == JOB_ID_LEN && strspn(s, "0123456789abcdef") == JOB_ID_LEN; }
+static bool is_job_id(const char *s)
+{
+    return strlen(s) == JOB_ID_LEN && strspn(s, "0123456789abcdef") == JOB_ID_LEN;
+}
 
 static void run_route(struct call *c, const struct route *r)
 {
     if (strstr(r->pattern, "{job}") != NULL) {
         if (!is_job_id(c->param[0])) {
-            answer_error(c, 400, "Bad request, could not parse parameters: Cannot resolve path parameter (jobid) from value \"%.100s\".",
+            answer_error(c, 400,
+                         "Bad request, could not parse parameters: Cannot resolve path parameter "
+                         "(jobid) from value \"%.100s\".",
                          c->param[0]);
             return;
         }
@@ -317,8 +342,8 @@ void rest_api_handle(void *ctx, const struct http_request *request, struct http_
         answer_error(&c, 404, "Unable to load requested file %.1000s.", request->path);
 }
 
-struct rest_api *rest_api_new(const struct env *env, struct dispatcher *dispatcher, const struct config *config,
-                              struct gateway *gateway)
+struct rest_api *rest_api_new(const struct env *env, struct dispatcher *dispatcher,
+                              const struct config *config, struct gateway *gateway)
 {
     struct rest_api *api = mem_calloc(1, sizeof *api);
 

@@ -34,7 +34,8 @@ static json_t *base64_json(struct bytes b)
     json_t *s;
 
     for (size_t i = 0; i < b.len; i += 3) {
-        uint32_t v = (uint32_t)b.data[i] << 16 | (i + 1 < b.len ? (uint32_t)b.data[i + 1] << 8 : 0) |
+        uint32_t v = (uint32_t)b.data[i] << 16 |
+                     (i + 1 < b.len ? (uint32_t)b.data[i + 1] << 8 : 0) |
                      (i + 2 < b.len ? b.data[i + 2] : 0);
 
         buf_append_u8(&out, (uint8_t)digits[v >> 18]);
@@ -77,7 +78,8 @@ json_t *value_json(const struct column *c, uint32_t row)
         return json_integer(((const int64_t *)c->values)[row]);
     case TYPE_FLOAT:
     case TYPE_DOUBLE:
-        d = c->type.kind == TYPE_FLOAT ? (double)((const float *)c->values)[row] : ((const double *)c->values)[row];
+        d = c->type.kind == TYPE_FLOAT ? (double)((const float *)c->values)[row]
+                                       : ((const double *)c->values)[row];
         return isfinite(d) ? json_real(d) : printed_json(c, row);
     case TYPE_CHAR:
     case TYPE_VARCHAR:
@@ -102,9 +104,25 @@ json_t *row_object_json(const struct schema *schema, const struct batch *b, uint
 static const char *logical_type(enum type_kind k)
 {
     static const char *const names[] = {
-        "NULL", "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "CHAR", "VARCHAR", "BINARY",
-        "VARBINARY", "DATE", "TIME_WITHOUT_TIME_ZONE", "TIMESTAMP_WITHOUT_TIME_ZONE", "TIMESTAMP_WITH_LOCAL_TIME_ZONE",
-        "INTERVAL_DAY_TIME", "INTERVAL_YEAR_MONTH",
+        "NULL",
+        "BOOLEAN",
+        "TINYINT",
+        "SMALLINT",
+        "INTEGER",
+        "BIGINT",
+        "FLOAT",
+        "DOUBLE",
+        "DECIMAL",
+        "CHAR",
+        "VARCHAR",
+        "BINARY",
+        "VARBINARY",
+        "DATE",
+        "TIME_WITHOUT_TIME_ZONE",
+        "TIMESTAMP_WITHOUT_TIME_ZONE",
+        "TIMESTAMP_WITH_LOCAL_TIME_ZONE",
+        "INTERVAL_DAY_TIME",
+        "INTERVAL_YEAR_MONTH",
     };
 
     ASSERT((size_t)k < ARRAY_LEN(names));
@@ -113,11 +131,13 @@ static const char *logical_type(enum type_kind k)
 
 json_t *column_json(const struct schema_field *f)
 {
-    json_t *type = json_pack("{s: s, s: b}", "type", logical_type(f->type.kind), "nullable", (int)f->type.nullable);
+    json_t *type = json_pack("{s: s, s: b}", "type", logical_type(f->type.kind), "nullable",
+                             (int)f->type.nullable);
 
     if (type_is_varlen(f->type.kind))
         json_object_set_new(type, "length", json_integer(f->type.length));
-    if (f->type.kind == TYPE_DECIMAL || f->type.kind == TYPE_TIME || type_is_timestamp(f->type.kind))
+    if (f->type.kind == TYPE_DECIMAL || f->type.kind == TYPE_TIME ||
+        type_is_timestamp(f->type.kind))
         json_object_set_new(type, "precision", json_integer(f->type.precision));
     if (f->type.kind == TYPE_DECIMAL)
         json_object_set_new(type, "scale", json_integer(f->type.scale));

@@ -1,7 +1,7 @@
 /* row_json.h - values and columns of results as JSON, for the SQL gateway and --json.
  *
- * BOOLEAN and numbers come as JSON's; DECIMAL, times and all else as text, as printed; BYTES as base64 (Flink's gateway). NaN and
- * infinities as text. Thread: any. */
+ * BOOLEAN and numbers come as JSON's; DECIMAL, times and all else as text, as printed; BYTES as
+ * base64 (Flink's gateway). NaN and infinities as text. Thread: any. */
 #ifndef VARVE_JOB_REST_ROW_JSON_H
 #define VARVE_JOB_REST_ROW_JSON_H
 

@@ -1,7 +1,8 @@
 /* sql_gateway.c - see sql_gateway.h
  *
- * One mutex guards all sessions, their operations and buffers; it is never held while a statement is executed or rows are turned into
- * text. An operation lives as long as its session lists it or its thread works at it. */
+ * One mutex guards all sessions, their operations and buffers; it is never held while a statement
+ * is executed or rows are turned into text. An operation lives as long as its session lists it or
+ * its thread works at it. */
 #include "job/rest/sql_gateway.h"
 
 #include "base/thread.h"
@@ -54,13 +55,17 @@ struct gateway {
 
 const char *operation_status_str(enum operation_status s)
 {
-    static const char *const words[] = {"PENDING", "RUNNING", "FINISHED", "CANCELED", "CLOSED", "ERROR"};
+    static const char *const words[] = {"PENDING",  "RUNNING", "FINISHED",
+                                        "CANCELED", "CLOSED",  "ERROR"};
 
     ASSERT((size_t)s < ARRAY_LEN(words));
     return words[s];
 }
 
-static bool ended(const struct operation *o) { return o->status >= OPERATION_FINISHED; }
+static bool ended(const struct operation *o)
+{
+    return o->status >= OPERATION_FINISHED;
+}
 
 static void operation_free(struct operation *o)
 {
@@ -71,9 +76,11 @@ static void operation_free(struct operation *o)
     mem_free(o);
 }
 
-/* ---- a statement's results, on its own threads ----------------------------------------------------- */
+/* ---- a statement's results, on its own threads
+ * ----------------------------------------------------- */
 
-static enum rc on_begin(void *ctx, const struct schema *schema, const struct statement_result *result, struct err *err)
+static enum rc on_begin(void *ctx, const struct schema *schema,
+                        const struct statement_result *result, struct err *err)
 {
     struct operation *o = ctx;
     struct buf text = {0};
@@ -104,7 +111,8 @@ static void row_text(const struct batch *b, uint32_t row, struct buf *out)
 
     for (uint32_t i = 0; i < b->column_count; i++)
         json_array_append_new(fields, value_json(&b->columns[i], row));
-    buf_printf(out, "%s{\"kind\":\"%s\",\"fields\":", out->len > 0 ? "," : "", kinds[batch_kind(b, row)]);
+    buf_printf(out, "%s{\"kind\":\"%s\",\"fields\":", out->len > 0 ? "," : "",
+               kinds[batch_kind(b, row)]);
     json_dump_to(fields, false, out);
     buf_append_u8(out, '}');
     json_decref(fields);
@@ -117,10 +125,13 @@ static enum rc add_rows(struct operation *o, struct buf *text, struct err *err)
     enum rc rc = RC_OK;
 
     mutex_lock(&g->mutex);
-    while (rc == RC_OK && !o->cancelled && o->rows.len > 0 && o->rows.len + text->len > GATEWAY_BUFFER_BYTES) {
+    while (rc == RC_OK && !o->cancelled && o->rows.len > 0 &&
+           o->rows.len + text->len > GATEWAY_BUFFER_BYTES) {
         if (clock_mono_ns(g->env->clock) - o->fetched_mono_ns > GATEWAY_FETCH_IDLE_MS * NS_PER_MS)
-            rc = err_set(err, RC_TIMEOUT, "nobody fetched the rows of this SELECT for %d s; write large results with INSERT",
-                         GATEWAY_FETCH_IDLE_MS / 1000);
+            rc = err_set(
+                err, RC_TIMEOUT,
+                "nobody fetched the rows of this SELECT for %d s; write large results with INSERT",
+                GATEWAY_FETCH_IDLE_MS / 1000);
         else
             cond_wait_ns(&g->cond, &g->mutex, WAIT_TURN_MS * NS_PER_MS);
     }
@@ -168,11 +179,14 @@ static void one_column(struct operation *o, const char *name, const char *value)
 {
     buf_clear(&o->columns);
     buf_printf(&o->columns,
-               "[{\"name\":\"%s\",\"logicalType\":{\"type\":\"VARCHAR\",\"nullable\":true,\"length\":2147483647},\"comment\":null}]", name);
+               "[{\"name\":\"%s\",\"logicalType\":{\"type\":\"VARCHAR\",\"nullable\":true,"
+               "\"length\":2147483647},\"comment\":null}]",
+               name);
     buf_printf(&o->rows, "{\"kind\":\"INSERT\",\"fields\":[\"%s\"]}", value);
 }
 
-static enum rc execute(struct sql_session *s, struct operation *o, struct statement_result *result, struct err *err)
+static enum rc execute(struct sql_session *s, struct operation *o, struct statement_result *result,
+                       struct err *err)
 {
     struct result_handler handler = {.ctx = o, .begin = on_begin, .rows = on_rows, .wait = on_wait};
     struct arena *arena = arena_new(0);
@@ -191,7 +205,8 @@ static enum rc execute(struct sql_session *s, struct operation *o, struct statem
     return rc;
 }
 
-static void finish_locked(struct operation *o, enum rc rc, const struct statement_result *result, const struct err *err)
+static void finish_locked(struct operation *o, enum rc rc, const struct statement_result *result,
+                          const struct err *err)
 {
     if (rc == RC_OK) {
         if (!o->begun && result->kind == RESULT_JOB)
@@ -248,7 +263,8 @@ static void run_session(void *arg)
     mutex_unlock(&g->mutex);
 }
 
-/* ---- sessions -------------------------------------------------------------------------------------- */
+/* ---- sessions
+ * -------------------------------------------------------------------------------------- */
 
 /* Out of the list already; the caller holds no lock. */
 static void end_session(struct sql_session *s)
@@ -292,7 +308,8 @@ static struct sql_session *take_out(struct gateway *g, const char *handle)
     mutex_lock(&g->mutex);
     for (struct sql_session **at = &g->sessions; *at != NULL; at = &(*at)->next) {
         struct sql_session *s = *at;
-        bool idle = s->current == NULL && now - s->used_mono_ns > GATEWAY_SESSION_IDLE_MS * NS_PER_MS;
+        bool idle =
+            s->current == NULL && now - s->used_mono_ns > GATEWAY_SESSION_IDLE_MS * NS_PER_MS;
 
         if (handle != NULL ? strcmp(s->handle, handle) != 0 : !idle)
             continue;
@@ -305,7 +322,8 @@ static struct sql_session *take_out(struct gateway *g, const char *handle)
     return found;
 }
 
-struct gateway *gateway_new(const struct env *env, struct dispatcher *dispatcher, const struct config *config)
+struct gateway *gateway_new(const struct env *env, struct dispatcher *dispatcher,
+                            const struct config *config)
 {
     struct gateway *g = mem_calloc(1, sizeof *g);
 
@@ -333,8 +351,8 @@ void gateway_free(struct gateway *g)
     mem_free(g);
 }
 
-enum rc gateway_open_session(struct gateway *g, const char *const *keys, const char *const *values, size_t count,
-                             char handle[UUID_LEN + 1], struct err *err)
+enum rc gateway_open_session(struct gateway *g, const char *const *keys, const char *const *values,
+                             size_t count, char handle[UUID_LEN + 1], struct err *err)
 {
     struct config *config;
     struct sql_session *s, *idle;
@@ -392,7 +410,8 @@ enum rc gateway_touch_session(struct gateway *g, const char *handle, struct err 
     return found ? RC_OK : no_session(handle, err);
 }
 
-enum rc gateway_list_settings(struct gateway *g, const char *handle, config_list_fn *fn, void *ctx, struct err *err)
+enum rc gateway_list_settings(struct gateway *g, const char *handle, config_list_fn *fn, void *ctx,
+                              struct err *err)
 {
     struct sql_session *s;
     enum rc rc = RC_OK;
@@ -409,7 +428,8 @@ enum rc gateway_list_settings(struct gateway *g, const char *handle, config_list
     return rc;
 }
 
-/* ---- operations ------------------------------------------------------------------------------------ */
+/* ---- operations
+ * ------------------------------------------------------------------------------------ */
 
 static bool make_room_locked(struct sql_session *s)
 {
@@ -437,19 +457,24 @@ static struct operation *find_operation(struct sql_session *s, const char *handl
 }
 
 /* Both or a message. */
-static enum rc find_both_locked(struct gateway *g, const char *session, const char *operation, struct sql_session **s,
-                                struct operation **o, struct err *err) REQUIRES(g->mutex)
+static enum rc find_both_locked(struct gateway *g, const char *session, const char *operation,
+                                struct sql_session **s, struct operation **o, struct err *err)
+    REQUIRES(g->mutex)
 {
     *s = find_locked(g, session);
     if (*s == NULL)
         return no_session(session, err);
     *o = find_operation(*s, operation);
     if (*o == NULL)
-        return err_set(err, RC_NOT_FOUND, "Can not find the submitted operation in the OperationManager with the %.64s.", operation);
+        return err_set(
+            err, RC_NOT_FOUND,
+            "Can not find the submitted operation in the OperationManager with the %.64s.",
+            operation);
     return RC_OK;
 }
 
-enum rc gateway_submit(struct gateway *g, const char *session, const char *statement, char handle[UUID_LEN + 1], struct err *err)
+enum rc gateway_submit(struct gateway *g, const char *session, const char *statement,
+                       char handle[UUID_LEN + 1], struct err *err)
 {
     struct operation *o, **at;
     struct sql_session *s;
@@ -460,7 +485,8 @@ enum rc gateway_submit(struct gateway *g, const char *session, const char *state
     if (s == NULL) {
         rc = no_session(session, err);
     } else if (!make_room_locked(s)) {
-        rc = err_set(err, RC_LIMIT, "%d statements wait in this session, the limit", GATEWAY_OPERATIONS_MAX);
+        rc = err_set(err, RC_LIMIT, "%d statements wait in this session, the limit",
+                     GATEWAY_OPERATIONS_MAX);
     } else {
         o = mem_calloc(1, sizeof *o);
         o->gateway = g;
@@ -487,8 +513,8 @@ enum rc gateway_configurable(const char *statement, struct err *err)
     if (fits) {
         enum ast_statement_kind k = script.statements[0]->kind;
 
-        fits = k == STMT_SET || k == STMT_RESET || k == STMT_CREATE_TABLE || k == STMT_CREATE_VIEW || k == STMT_DROP_TABLE ||
-               k == STMT_DROP_VIEW;
+        fits = k == STMT_SET || k == STMT_RESET || k == STMT_CREATE_TABLE ||
+               k == STMT_CREATE_VIEW || k == STMT_DROP_TABLE || k == STMT_DROP_VIEW;
     }
     if (rc == RC_OK && !fits)
         rc = err_set(err, RC_INVALID, "configure-session takes one SET, RESET, CREATE or DROP");
@@ -496,8 +522,8 @@ enum rc gateway_configurable(const char *statement, struct err *err)
     return rc;
 }
 
-enum rc gateway_operation_status(struct gateway *g, const char *session, const char *operation, enum operation_status *out,
-                                 struct err *err)
+enum rc gateway_operation_status(struct gateway *g, const char *session, const char *operation,
+                                 enum operation_status *out, struct err *err)
 {
     struct sql_session *s;
     struct operation *o;
@@ -511,7 +537,8 @@ enum rc gateway_operation_status(struct gateway *g, const char *session, const c
     return rc;
 }
 
-enum rc gateway_cancel(struct gateway *g, const char *session, const char *operation, struct err *err)
+enum rc gateway_cancel(struct gateway *g, const char *session, const char *operation,
+                       struct err *err)
 {
     struct sql_session *s;
     struct operation *o;
@@ -529,7 +556,8 @@ enum rc gateway_cancel(struct gateway *g, const char *session, const char *opera
     return rc;
 }
 
-enum rc gateway_close_operation(struct gateway *g, const char *session, const char *operation, struct err *err)
+enum rc gateway_close_operation(struct gateway *g, const char *session, const char *operation,
+                                struct err *err)
 {
     struct sql_session *s;
     struct operation *o = NULL;
@@ -542,7 +570,8 @@ enum rc gateway_close_operation(struct gateway *g, const char *session, const ch
     cond_broadcast(&g->cond);
     while (rc == RC_OK && s->current == o) /* one thread closes sessions and operations: s stays */
         cond_wait(&g->cond, &g->mutex);
-    for (struct operation **at = rc == RC_OK ? &s->operations : NULL; at != NULL && *at != NULL; at = &(*at)->next) {
+    for (struct operation **at = rc == RC_OK ? &s->operations : NULL; at != NULL && *at != NULL;
+         at = &(*at)->next) {
         if (*at != o)
             continue;
         *at = o->next;
@@ -554,7 +583,8 @@ enum rc gateway_close_operation(struct gateway *g, const char *session, const ch
     return rc;
 }
 
-enum rc gateway_wait(struct gateway *g, const char *session, const char *operation, int64_t timeout_ms, struct err *err)
+enum rc gateway_wait(struct gateway *g, const char *session, const char *operation,
+                     int64_t timeout_ms, struct err *err)
 {
     int64_t until = clock_mono_ns(g->env->clock) + timeout_ms * NS_PER_MS;
     struct sql_session *s;
@@ -569,7 +599,8 @@ enum rc gateway_wait(struct gateway *g, const char *session, const char *operati
         if (rc != RC_OK || ended(o))
             break;
         if (left <= 0) {
-            rc = err_set(err, RC_TIMEOUT, "the statement takes longer than %lld ms", (long long)timeout_ms);
+            rc = err_set(err, RC_TIMEOUT, "the statement takes longer than %lld ms",
+                         (long long)timeout_ms);
             break;
         }
         cond_wait_ns(&g->cond, &g->mutex, left);
@@ -580,10 +611,11 @@ enum rc gateway_wait(struct gateway *g, const char *session, const char *operati
     return rc;
 }
 
-/* ---- results --------------------------------------------------------------------------------------- */
+/* ---- results
+ * --------------------------------------------------------------------------------------- */
 
-static void page_text(const struct sql_session *s, const struct operation *o, const char *type, uint64_t token, bool more,
-                      const char *uri_prefix, struct buf *out)
+static void page_text(const struct sql_session *s, const struct operation *o, const char *type,
+                      uint64_t token, bool more, const char *uri_prefix, struct buf *out)
 {
     bool query = o->result.kind == RESULT_QUERY;
 
@@ -592,7 +624,8 @@ static void page_text(const struct sql_session *s, const struct operation *o, co
         buf_printf(out, ",\"isQueryResult\":%s", query ? "true" : "false");
         if (o->result.job_id[0] != '\0')
             buf_printf(out, ",\"jobID\":\"%s\"", o->result.job_id);
-        buf_printf(out, ",\"resultKind\":\"%s\"", o->result.kind == RESULT_OK ? "SUCCESS" : "SUCCESS_WITH_CONTENT");
+        buf_printf(out, ",\"resultKind\":\"%s\"",
+                   o->result.kind == RESULT_OK ? "SUCCESS" : "SUCCESS_WITH_CONTENT");
         buf_append_str(out, ",\"results\":{\"columns\":");
         buf_append(out, o->columns.data, o->columns.len);
         buf_append_str(out, ",\"rowFormat\":\"JSON\",\"data\":[");
@@ -601,13 +634,14 @@ static void page_text(const struct sql_session *s, const struct operation *o, co
         buf_append_str(out, "]}");
     }
     if (more)
-        buf_printf(out, ",\"nextResultUri\":\"%s/sessions/%s/operations/%s/result/%llu?rowFormat=JSON\"", uri_prefix, s->handle,
-                   o->handle, (unsigned long long)token);
+        buf_printf(out,
+                   ",\"nextResultUri\":\"%s/sessions/%s/operations/%s/result/%llu?rowFormat=JSON\"",
+                   uri_prefix, s->handle, o->handle, (unsigned long long)token);
     buf_append_u8(out, '}');
 }
 
-static enum rc fetch_locked(struct sql_session *s, struct operation *o, uint64_t token, const char *uri_prefix, struct buf *out,
-                            struct err *err)
+static enum rc fetch_locked(struct sql_session *s, struct operation *o, uint64_t token,
+                            const char *uri_prefix, struct buf *out, struct err *err)
 {
     if (o->status == OPERATION_ERROR || o->status == OPERATION_CANCELED)
         return err_set(err, o->error.rc == RC_OK ? RC_CANCELLED : o->error.rc, "%s",
@@ -617,8 +651,8 @@ static enum rc fetch_locked(struct sql_session *s, struct operation *o, uint64_t
         return RC_OK;
     }
     if (token != o->token)
-        return err_set(err, RC_INVALID, "token %llu is neither the next (%llu) nor the one before", (unsigned long long)token,
-                       (unsigned long long)o->token);
+        return err_set(err, RC_INVALID, "token %llu is neither the next (%llu) nor the one before",
+                       (unsigned long long)token, (unsigned long long)o->token);
     if (o->rows.len == 0 && !ended(o)) {
         page_text(s, o, "NOT_READY", token, true, uri_prefix, out);
         return RC_OK;
@@ -635,8 +669,8 @@ static enum rc fetch_locked(struct sql_session *s, struct operation *o, uint64_t
     return RC_OK;
 }
 
-enum rc gateway_fetch(struct gateway *g, const char *session, const char *operation, uint64_t token, const char *uri_prefix,
-                      struct buf *out, struct err *err)
+enum rc gateway_fetch(struct gateway *g, const char *session, const char *operation, uint64_t token,
+                      const char *uri_prefix, struct buf *out, struct err *err)
 {
     struct sql_session *s;
     struct operation *o;

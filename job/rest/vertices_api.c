@@ -3,8 +3,9 @@
 
 #include <stdlib.h>
 
-static const char *const flink_task_states[] = {"DEPLOYING", "RUNNING",    "INITIALIZING", "FINISHED",  "CREATED",
-                                                "CANCELING", "RECONCILING", "CANCELED",     "SCHEDULED", "FAILED"};
+static const char *const flink_task_states[] = {
+    "DEPLOYING", "RUNNING",     "INITIALIZING", "FINISHED",  "CREATED",
+    "CANCELING", "RECONCILING", "CANCELED",     "SCHEDULED", "FAILED"};
 
 void count_task_states(const struct vertex_view *v, uint32_t counts[8])
 {
@@ -30,8 +31,9 @@ json_t *task_counts_json(const uint32_t counts[8], bool lower_case_with_total)
         size_t len = strlen(flink_task_states[i]);
 
         for (size_t k = 0; k <= len; k++)
-            name[k] = (char)(lower_case_with_total && flink_task_states[i][k] >= 'A' ? flink_task_states[i][k] + 32
-                                                                                      : flink_task_states[i][k]);
+            name[k] = (char)(lower_case_with_total && flink_task_states[i][k] >= 'A'
+                                 ? flink_task_states[i][k] + 32
+                                 : flink_task_states[i][k]);
         json_object_set_new(o, name, json_integer(count_of(counts, flink_task_states[i])));
         total += count_of(counts, flink_task_states[i]);
     }
@@ -41,14 +43,16 @@ json_t *task_counts_json(const uint32_t counts[8], bool lower_case_with_total)
 }
 
 struct io_sums {
-    uint64_t read_bytes, write_bytes, read_records, write_records, busy_ms, idle_ms, backpressured_ms;
+    uint64_t read_bytes, write_bytes, read_records, write_records, busy_ms, idle_ms,
+        backpressured_ms;
 };
 
 /* A task reads what its first operator takes and writes what its last gives out. */
 static void add_io(const struct subtask_view *s, struct io_sums *io)
 {
     if (s->operator_count > 0) {
-        const struct operator_view *first = &s->operators[0], *last = &s->operators[s->operator_count - 1];
+        const struct operator_view *first = &s->operators[0],
+                                   *last = &s->operators[s->operator_count - 1];
 
         io->read_bytes += first->bytes_in;
         io->read_records += first->records_in;
@@ -62,18 +66,22 @@ static void add_io(const struct subtask_view *s, struct io_sums *io)
 
 static json_t *io_json(const struct io_sums *io)
 {
-    return json_pack("{s: I, s: b, s: I, s: b, s: I, s: b, s: I, s: b, s: I, s: I, s: f}", "read-bytes", (json_int_t)io->read_bytes,
-                     "read-bytes-complete", 1, "write-bytes", (json_int_t)io->write_bytes, "write-bytes-complete", 1, "read-records",
-                     (json_int_t)io->read_records, "read-records-complete", 1, "write-records", (json_int_t)io->write_records,
-                     "write-records-complete", 1, "accumulated-backpressured-time", (json_int_t)io->backpressured_ms,
-                     "accumulated-idle-time", (json_int_t)io->idle_ms, "accumulated-busy-time", (double)io->busy_ms);
+    return json_pack("{s: I, s: b, s: I, s: b, s: I, s: b, s: I, s: b, s: I, s: I, s: f}",
+                     "read-bytes", (json_int_t)io->read_bytes, "read-bytes-complete", 1,
+                     "write-bytes", (json_int_t)io->write_bytes, "write-bytes-complete", 1,
+                     "read-records", (json_int_t)io->read_records, "read-records-complete", 1,
+                     "write-records", (json_int_t)io->write_records, "write-records-complete", 1,
+                     "accumulated-backpressured-time", (json_int_t)io->backpressured_ms,
+                     "accumulated-idle-time", (json_int_t)io->idle_ms, "accumulated-busy-time",
+                     (double)io->busy_ms);
 }
 
 /* The state that describes all subtasks: the least far along of those that matter. */
 static const char *vertex_state(const uint32_t counts[8])
 {
-    static const enum task_state order[] = {TASK_FAILED, TASK_CANCELING, TASK_CANCELED, TASK_INITIALIZING, TASK_DEPLOYING,
-                                            TASK_CREATED, TASK_RUNNING, TASK_FINISHED};
+    static const enum task_state order[] = {TASK_FAILED,       TASK_CANCELING, TASK_CANCELED,
+                                            TASK_INITIALIZING, TASK_DEPLOYING, TASK_CREATED,
+                                            TASK_RUNNING,      TASK_FINISHED};
 
     for (size_t i = 0; i < ARRAY_LEN(order); i++)
         if (counts[order[i]] > 0)
@@ -108,11 +116,13 @@ json_t *vertex_summary_json(const struct vertex_view *v, int64_t now_ms)
     for (uint32_t i = 0; i < v->parallelism; i++)
         add_io(&v->subtasks[i], &io);
     times_of(v, &start, &end);
-    return json_pack("{s: s, s: s, s: s, s: i, s: i, s: s, s: I, s: I, s: I, s: o, s: o}", "id", v->id, "slotSharingGroupId", v->id,
-                     "name", v->name, "maxParallelism", (int)v->key_group_count, "parallelism", (int)v->parallelism, "status",
-                     vertex_state(counts), "start-time", (json_int_t)start, "end-time", (json_int_t)end, "duration",
-                     (json_int_t)(start < 0 ? -1 : (end > 0 ? end : now_ms) - start), "tasks", task_counts_json(counts, false),
-                     "metrics", io_json(&io));
+    return json_pack("{s: s, s: s, s: s, s: i, s: i, s: s, s: I, s: I, s: I, s: o, s: o}", "id",
+                     v->id, "slotSharingGroupId", v->id, "name", v->name, "maxParallelism",
+                     (int)v->key_group_count, "parallelism", (int)v->parallelism, "status",
+                     vertex_state(counts), "start-time", (json_int_t)start, "end-time",
+                     (json_int_t)end, "duration",
+                     (json_int_t)(start < 0 ? -1 : (end > 0 ? end : now_ms) - start), "tasks",
+                     task_counts_json(counts, false), "metrics", io_json(&io));
 }
 
 static json_t *html_escaped(const char *text)
@@ -144,25 +154,29 @@ json_t *plan_json(const struct job_view *view)
 
     for (uint32_t i = g->vertex_count; i-- > 0;) { /* sinks first, as Flink lists them */
         const struct graph_vertex *v = &g->vertices[i];
-        json_t *node = json_pack("{s: s, s: s, s: i, s: s, s: o, s: {}}", "id", v->id, "operator", "", "parallelism",
-                                 (int)v->parallelism, "operator_strategy", "", "description", html_escaped(v->name),
-                                 "optimizer_properties");
+        json_t *node = json_pack("{s: s, s: s, s: i, s: s, s: o, s: {}}", "id", v->id, "operator",
+                                 "", "parallelism", (int)v->parallelism, "operator_strategy", "",
+                                 "description", html_escaped(v->name), "optimizer_properties");
         json_t *inputs = json_array();
 
         for (uint32_t e = 0; e < g->edge_count; e++)
             if (g->edges[e].to_vertex == i)
-                json_array_append_new(inputs, json_pack("{s: i, s: s, s: s, s: s}", "num", (int)json_array_size(inputs), "id",
-                                                        g->vertices[g->edges[e].from_vertex].id, "ship_strategy",
-                                                        ship[g->edges[e].partitioning], "exchange", "pipelined_bounded"));
+                json_array_append_new(
+                    inputs,
+                    json_pack("{s: i, s: s, s: s, s: s}", "num", (int)json_array_size(inputs), "id",
+                              g->vertices[g->edges[e].from_vertex].id, "ship_strategy",
+                              ship[g->edges[e].partitioning], "exchange", "pipelined_bounded"));
         if (json_array_size(inputs) > 0)
             json_object_set(node, "inputs", inputs);
         json_decref(inputs);
         json_array_append_new(nodes, node);
     }
-    return json_pack("{s: s, s: s, s: s, s: o}", "jid", view->id, "name", view->name, "type", "STREAMING", "nodes", nodes);
+    return json_pack("{s: s, s: s, s: s, s: o}", "jid", view->id, "name", view->name, "type",
+                     "STREAMING", "nodes", nodes);
 }
 
-/* ---- one vertex ----------------------------------------------------------------------------------- */
+/* ---- one vertex
+ * ----------------------------------------------------------------------------------- */
 
 static const struct vertex_view *find_vertex(struct call *c, struct job_view *view)
 {
@@ -182,13 +196,18 @@ static json_t *operators_json(const struct subtask_view *s)
         const struct operator_view *o = &s->operators[i];
         const struct keyed_stats *k = &o->keyed;
 
-        json_array_append_new(list, json_pack("{s: s, s: s, s: I, s: I, s: I, s: I, s: I, s: {s: I, s: I, s: I, s: I, s: I, s: I}}", "id", o->id, "name", o->name,
-                                      "numRecordsIn", (json_int_t)o->records_in, "numRecordsOut", (json_int_t)o->records_out,
-                                      "numLateRecordsDropped", (json_int_t)o->late_dropped, "numBadRows", (json_int_t)o->bad_rows,
-                                      "numNullFields", (json_int_t)o->null_fields, "state", "entriesCached", (json_int_t)k->entries_cached,
-                                      "cacheBytes", (json_int_t)k->cache_bytes, "dirtyRows", (json_int_t)k->dirty_rows, "liveSstBytes",
-                                      (json_int_t)k->db_live_sst_bytes, "blockCacheBytes", (json_int_t)k->block_cache_bytes,
-                                      "writeBufferBytes", (json_int_t)k->write_buffer_bytes));
+        json_array_append_new(
+            list, json_pack("{s: s, s: s, s: I, s: I, s: I, s: I, s: I, s: {s: I, s: I, s: I, s: "
+                            "I, s: I, s: I}}",
+                            "id", o->id, "name", o->name, "numRecordsIn", (json_int_t)o->records_in,
+                            "numRecordsOut", (json_int_t)o->records_out, "numLateRecordsDropped",
+                            (json_int_t)o->late_dropped, "numBadRows", (json_int_t)o->bad_rows,
+                            "numNullFields", (json_int_t)o->null_fields, "state", "entriesCached",
+                            (json_int_t)k->entries_cached, "cacheBytes", (json_int_t)k->cache_bytes,
+                            "dirtyRows", (json_int_t)k->dirty_rows, "liveSstBytes",
+                            (json_int_t)k->db_live_sst_bytes, "blockCacheBytes",
+                            (json_int_t)k->block_cache_bytes, "writeBufferBytes",
+                            (json_int_t)k->write_buffer_bytes));
     }
     return list;
 }
@@ -208,23 +227,33 @@ static json_t *spread_json(int64_t *values, uint32_t n)
     qsort(values, n, sizeof *values, compare_values);
     for (uint32_t i = 0; i < n; i++)
         sum += values[i];
-    return json_pack("{s: I, s: I, s: I, s: I, s: I, s: I, s: I, s: I}", "min", (json_int_t)values[0], "max",
-                     (json_int_t)values[n - 1], "avg", (json_int_t)(sum / n), "sum", (json_int_t)sum, "median",
-                     (json_int_t)values[n / 2], "p25", (json_int_t)values[n / 4], "p75", (json_int_t)values[n * 3 / 4], "p95",
+    return json_pack("{s: I, s: I, s: I, s: I, s: I, s: I, s: I, s: I}", "min",
+                     (json_int_t)values[0], "max", (json_int_t)values[n - 1], "avg",
+                     (json_int_t)(sum / n), "sum", (json_int_t)sum, "median",
+                     (json_int_t)values[n / 2], "p25", (json_int_t)values[n / 4], "p75",
+                     (json_int_t)values[n * 3 / 4], "p95",
                      (json_int_t)values[(uint32_t)((uint64_t)n * 95 / 100)]);
 }
 
 static int64_t duration_of(const struct subtask_view *s, int64_t now)
 {
-    return s->start_wall_ms <= 0 ? -1 : (s->end_wall_ms > 0 ? s->end_wall_ms : now) - s->start_wall_ms;
+    return s->start_wall_ms <= 0 ? -1
+                                 : (s->end_wall_ms > 0 ? s->end_wall_ms : now) - s->start_wall_ms;
 }
 
-/* Over the subtasks. Of the time in each state only that since the start is known: it counts as RUNNING. */
+/* Over the subtasks. Of the time in each state only that since the start is known: it counts as
+ * RUNNING. */
 static json_t *aggregated_json(struct call *c, const struct vertex_view *v, int64_t now)
 {
-    static const char *const names[] = {"read-bytes", "write-bytes", "read-records", "write-records",
-                                        "accumulated-backpressured-time", "accumulated-idle-time", "accumulated-busy-time"};
-    int64_t *values[ARRAY_LEN(names)], *durations = ARENA_ARRAY(c->request->arena, v->parallelism, int64_t);
+    static const char *const names[] = {"read-bytes",
+                                        "write-bytes",
+                                        "read-records",
+                                        "write-records",
+                                        "accumulated-backpressured-time",
+                                        "accumulated-idle-time",
+                                        "accumulated-busy-time"};
+    int64_t *values[ARRAY_LEN(names)],
+        *durations = ARENA_ARRAY(c->request->arena, v->parallelism, int64_t);
     json_t *metrics = json_object();
 
     for (size_t m = 0; m < ARRAY_LEN(names); m++)
@@ -240,11 +269,13 @@ static json_t *aggregated_json(struct call *c, const struct vertex_view *v, int6
         values[4][i] = (int64_t)io.backpressured_ms;
         values[5][i] = (int64_t)io.idle_ms;
         values[6][i] = (int64_t)io.busy_ms;
-        durations[i] = duration_of(&v->subtasks[i], now) > 0 ? duration_of(&v->subtasks[i], now) : 0;
+        durations[i] =
+            duration_of(&v->subtasks[i], now) > 0 ? duration_of(&v->subtasks[i], now) : 0;
     }
     for (size_t m = 0; m < ARRAY_LEN(names); m++)
         json_object_set_new(metrics, names[m], spread_json(values[m], v->parallelism));
-    return json_pack("{s: o, s: {s: o}}", "metrics", metrics, "status-duration", "RUNNING", spread_json(durations, v->parallelism));
+    return json_pack("{s: o, s: {s: o}}", "metrics", metrics, "status-duration", "RUNNING",
+                     spread_json(durations, v->parallelism));
 }
 
 void api_vertex(struct call *c)
@@ -262,16 +293,22 @@ void api_vertex(struct call *c)
         struct io_sums io = {0};
 
         add_io(s, &io);
-        json_array_append_new(subtasks, json_pack("{s: i, s: s, s: i, s: s, s: I, s: I, s: I, s: o, s: s, s: {s: I}, s: I, s: o}", "subtask", (int)i, "status",
-                                          task_state_str(s->state), "attempt", (int)s->attempt, "endpoint", "localhost", "start-time",
-                                          (json_int_t)s->start_wall_ms, "end-time", (json_int_t)s->end_wall_ms, "duration",
-                                          (json_int_t)duration_of(s, now), "metrics", io_json(&io), "taskmanager-id", "varve",
-                                          "status-duration", task_state_str(s->state), (json_int_t)duration_of(s, now), "start_time",
-                                          (json_int_t)s->start_wall_ms, "operators", operators_json(s)));
+        json_array_append_new(
+            subtasks,
+            json_pack(
+                "{s: i, s: s, s: i, s: s, s: I, s: I, s: I, s: o, s: s, s: {s: I}, s: I, s: o}",
+                "subtask", (int)i, "status", task_state_str(s->state), "attempt", (int)s->attempt,
+                "endpoint", "localhost", "start-time", (json_int_t)s->start_wall_ms, "end-time",
+                (json_int_t)s->end_wall_ms, "duration", (json_int_t)duration_of(s, now), "metrics",
+                io_json(&io), "taskmanager-id", "varve", "status-duration",
+                task_state_str(s->state), (json_int_t)duration_of(s, now), "start_time",
+                (json_int_t)s->start_wall_ms, "operators", operators_json(s)));
     }
-    answer_json(c, 200, json_pack("{s: s, s: s, s: i, s: i, s: I, s: o, s: o}", "id", v->id, "name", v->name, "parallelism",
-                                  (int)v->parallelism, "maxParallelism", (int)v->key_group_count, "now", (json_int_t)now, "subtasks",
-                                  subtasks, "aggregated", aggregated_json(c, v, now)));
+    answer_json(c, 200,
+                json_pack("{s: s, s: s, s: i, s: i, s: I, s: o, s: o}", "id", v->id, "name",
+                          v->name, "parallelism", (int)v->parallelism, "maxParallelism",
+                          (int)v->key_group_count, "now", (json_int_t)now, "subtasks", subtasks,
+                          "aggregated", aggregated_json(c, v, now)));
 }
 
 void api_vertex_subtask_times(struct call *c)
@@ -288,12 +325,20 @@ void api_vertex_subtask_times(struct call *c)
         const struct subtask_view *s = &v->subtasks[i];
         json_t *times = json_object();
 
-        json_object_set_new(times, task_state_str(s->state), json_integer(s->end_wall_ms > 0 ? s->end_wall_ms : s->start_wall_ms));
-        json_array_append_new(subtasks, json_pack("{s: i, s: s, s: I, s: o}", "subtask", (int)i, "endpoint", "localhost", "duration",
-                                          (json_int_t)(s->start_wall_ms <= 0 ? 0 : (s->end_wall_ms > 0 ? s->end_wall_ms : now) - s->start_wall_ms),
-                                          "timestamps", times));
+        json_object_set_new(times, task_state_str(s->state),
+                            json_integer(s->end_wall_ms > 0 ? s->end_wall_ms : s->start_wall_ms));
+        json_array_append_new(
+            subtasks,
+            json_pack(
+                "{s: i, s: s, s: I, s: o}", "subtask", (int)i, "endpoint", "localhost", "duration",
+                (json_int_t)(s->start_wall_ms <= 0
+                                 ? 0
+                                 : (s->end_wall_ms > 0 ? s->end_wall_ms : now) - s->start_wall_ms),
+                "timestamps", times));
     }
-    answer_json(c, 200, json_pack("{s: s, s: s, s: I, s: o}", "id", v->id, "name", v->name, "now", (json_int_t)now, "subtasks", subtasks));
+    answer_json(c, 200,
+                json_pack("{s: s, s: s, s: I, s: o}", "id", v->id, "name", v->name, "now",
+                          (json_int_t)now, "subtasks", subtasks));
 }
 
 void api_vertex_watermarks(struct call *c)
@@ -309,8 +354,10 @@ void api_vertex_watermarks(struct call *c)
         const struct subtask_view *s = &v->subtasks[i];
 
         if (s->operator_count > 0)
-            json_array_append_new(list, json_pack("{s: o, s: o}", "id", json_sprintf("%u.currentInputWatermark", i), "value",
-                                                  json_sprintf("%lld", (long long)s->operators[0].watermark_ms)));
+            json_array_append_new(
+                list,
+                json_pack("{s: o, s: o}", "id", json_sprintf("%u.currentInputWatermark", i),
+                          "value", json_sprintf("%lld", (long long)s->operators[0].watermark_ms)));
     }
     answer_json(c, 200, list);
 }
@@ -333,11 +380,15 @@ void api_vertex_backpressure(struct call *c)
 
         level = ratio <= 0.1 ? "ok" : ratio <= 0.5 ? "low" : "high";
         worst = ratio > worst ? ratio : worst;
-        json_array_append_new(subtasks, json_pack("{s: i, s: s, s: s, s: f, s: f, s: f}", "subtask", (int)i, "backpressureLevel", level,
-                                          "backpressure-level", level, "ratio", ratio, "idleRatio",
-                                          all > 0 ? (double)s->idle_ms / all : 0.0, "busyRatio", all > 0 ? (double)s->busy_ms / all : 0.0));
+        json_array_append_new(
+            subtasks, json_pack("{s: i, s: s, s: s, s: f, s: f, s: f}", "subtask", (int)i,
+                                "backpressureLevel", level, "backpressure-level", level, "ratio",
+                                ratio, "idleRatio", all > 0 ? (double)s->idle_ms / all : 0.0,
+                                "busyRatio", all > 0 ? (double)s->busy_ms / all : 0.0));
     }
     level = worst <= 0.1 ? "ok" : worst <= 0.5 ? "low" : "high";
-    answer_json(c, 200, json_pack("{s: s, s: s, s: s, s: I, s: o}", "status", "ok", "backpressureLevel", level, "backpressure-level", level,
-                                  "end-timestamp", (json_int_t)clock_wall_ms(c->api->env->clock), "subtasks", subtasks));
+    answer_json(c, 200,
+                json_pack("{s: s, s: s, s: s, s: I, s: o}", "status", "ok", "backpressureLevel",
+                          level, "backpressure-level", level, "end-timestamp",
+                          (json_int_t)clock_wall_ms(c->api->env->clock), "subtasks", subtasks));
 }

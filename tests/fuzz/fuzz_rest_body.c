@@ -1,5 +1,6 @@
-/* fuzz_rest_body.c - requests of any method, path and body through the REST handlers, without a socket: first line "METHOD path", the rest
- * is the body. The file system refuses everything, so that a savepoint-path can't reach a real one. */
+/* fuzz_rest_body.c - requests of any method, path and body through the REST handlers, without a
+ * socket: first line "METHOD path", the rest is the body. The file system refuses everything, so
+ * that a savepoint-path can't reach a real one. */
 #include "job/rest/routes.h"
 #include "job/rest/sql_gateway.h"
 
@@ -7,7 +8,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static enum rc none(struct err *err, const char *path) { return err_set(err, RC_NOT_FOUND, "%s: nothing is there", path); }
+static enum rc none(struct err *err, const char *path)
+{
+    return err_set(err, RC_NOT_FOUND, "%s: nothing is there", path);
+}
 static enum rc no_open(struct fs *fs, const char *path, struct fs_file **out, struct err *err)
 {
     (void)fs;
@@ -27,7 +31,8 @@ static enum rc no_stat(struct fs *fs, const char *path, struct fs_stat *out, str
     (void)out;
     return none(err, path);
 }
-static const struct fs_ops nothing_ops = {.open_read = no_open, .create = no_open, .lock = no_open, .list = no_list, .stat = no_stat};
+static const struct fs_ops nothing_ops = {
+    .open_read = no_open, .create = no_open, .lock = no_open, .list = no_list, .stat = no_stat};
 
 static const char *const methods[] = {"GET", "POST", "PATCH", "DELETE", "PUT", "HEAD"};
 

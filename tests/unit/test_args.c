@@ -4,8 +4,14 @@
 
 static struct arena *arena;
 
-static void setup(void) { arena = arena_new(0); }
-static void teardown(void) { arena_free(arena); }
+static void setup(void)
+{
+    arena = arena_new(0);
+}
+static void teardown(void)
+{
+    arena_free(arena);
+}
 
 static const struct arg_option known[] = {
     {.name = "--fromSavepoint", .alias = "-s", .value = "PATH", .help = "start from"},
@@ -47,10 +53,8 @@ static const struct {
     const char *words[4];
     const char *value;
 } spellings[] = {
-    {{"-D", "a.b=1", NULL}, "a.b=1"},
-    {{"-Da.b=1", NULL}, "a.b=1"},
-    {{"--define=a.b=1", NULL}, "a.b=1"},
-    {{"--define", "a.b=1", NULL}, "a.b=1"},
+    {{"-D", "a.b=1", NULL}, "a.b=1"},    {{"-Da.b=1", NULL}, "a.b=1"},
+    {{"--define=a.b=1", NULL}, "a.b=1"}, {{"--define", "a.b=1", NULL}, "a.b=1"},
     {{"-D", "-x", NULL}, "-x"}, /* whatever follows is the value */
     {{"--define=", NULL}, ""},
 };
@@ -99,7 +103,8 @@ static const struct {
     const char *words[4];
     const char *message;
 } mistakes[] = {
-    {{"--fromSavepont", "x", NULL}, "unknown option --fromSavepont (did you mean --fromSavepoint?)"},
+    {{"--fromSavepont", "x", NULL},
+     "unknown option --fromSavepont (did you mean --fromSavepoint?)"},
     {{"--detachd", NULL}, "--detached"},
     {{"--jsno", NULL}, "--json"},
     {{"-z", NULL}, "unknown option -z"},
@@ -149,6 +154,7 @@ TEST_MAIN("args", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_loop_test(tc, a_value_can_be_written_in_several_ways, 0, ARRAY_LEN(spellings));
           tcase_add_test(tc, a_repeated_option_keeps_its_values_in_order);
           tcase_add_test(tc, two_dashes_end_the_options_and_one_is_an_argument);
-          tcase_add_loop_test(tc, a_mistake_names_the_option_and_what_was_meant, 0, ARRAY_LEN(mistakes));
+          tcase_add_loop_test(tc, a_mistake_names_the_option_and_what_was_meant, 0,
+                              ARRAY_LEN(mistakes));
           tcase_add_test(tc, more_arguments_than_the_limit_are_refused);
           tcase_add_test(tc, the_usage_text_has_a_line_for_each_option))

@@ -1,5 +1,6 @@
-/* test_rest.c - the REST server over real jobs: keys and types of its answers against those recorded from Flink (tests/conformance/rest),
- * its refusals, and what it does with requests that nobody should send. */
+/* test_rest.c - the REST server over real jobs: keys and types of its answers against those
+ * recorded from Flink (tests/conformance/rest), its refusals, and what it does with requests that
+ * nobody should send. */
 #include "job/cli/client.h"
 #include "job/rest/rest_server.h"
 #include "job/rest/sql_gateway.h"
@@ -38,7 +39,8 @@ static enum rc run_sql(const char *text, struct err *err)
     for (uint32_t i = 0; i < script.count && rc == RC_OK; i++) {
         struct statement_result result = {0};
 
-        rc = session_execute(w.session, script.statements[i], &(struct result_handler){0}, &result, err);
+        rc = session_execute(w.session, script.statements[i], &(struct result_handler){0}, &result,
+                             err);
         if (rc == RC_OK && result.kind == RESULT_JOB)
             memcpy(w.job, result.job_id, sizeof w.job);
     }
@@ -75,10 +77,11 @@ static void setup(void)
     ck_assert_ok(rest_server_start(&w.env, w.dispatcher, w.config, w.gateway, &w.server, &err));
     snprintf(target, sizeof target, "localhost:%u", rest_server_port(w.server));
     ck_assert_ok(client_open(&w.env, target, &w.client, &err));
-    ck_assert_ok(run_sql("CREATE TABLE seq (id BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '200',"
-                         "    'fields.id.kind' = 'sequence', 'fields.id.start' = '1', 'fields.id.end' = '1000000');"
-                         "CREATE TABLE nowhere (k BIGINT, n BIGINT) WITH ('connector' = 'blackhole');",
-                         &err));
+    ck_assert_ok(run_sql(
+        "CREATE TABLE seq (id BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '200',"
+        "    'fields.id.kind' = 'sequence', 'fields.id.start' = '1', 'fields.id.end' = '1000000');"
+        "CREATE TABLE nowhere (k BIGINT, n BIGINT) WITH ('connector' = 'blackhole');",
+        &err));
 }
 
 static void teardown(void)
@@ -97,7 +100,8 @@ static void start_job(void)
 {
     struct err err = {0};
 
-    ck_assert_ok(run_sql("INSERT INTO nowhere SELECT MOD(id, 10), COUNT(*) FROM seq GROUP BY MOD(id, 10)", &err));
+    ck_assert_ok(run_sql(
+        "INSERT INTO nowhere SELECT MOD(id, 10), COUNT(*) FROM seq GROUP BY MOD(id, 10)", &err));
 }
 
 static json_t *call(const char *method, const char *path, const char *body)
@@ -107,7 +111,8 @@ static json_t *call(const char *method, const char *path, const char *body)
 
     if (body != NULL)
         ck_assert_ok(json_parse(bytes_of_str(body), 1u << 20, &sent, &err));
-    ck_assert_msg(client_call(w.client, method, path, sent, &answer, &err) == RC_OK, "%s %s: %s", method, path, err.msg);
+    ck_assert_msg(client_call(w.client, method, path, sent, &answer, &err) == RC_OK, "%s %s: %s",
+                  method, path, err.msg);
     json_decref(sent);
     return answer;
 }
@@ -132,7 +137,8 @@ static void wait_for_checkpoint(void)
 {
     for (int i = 0; i < 200; i++) {
         json_t *a = call("GET", of_job("/checkpoints"), NULL);
-        json_int_t n = json_integer_value(json_object_get(json_object_get(a, "counts"), "completed"));
+        json_int_t n =
+            json_integer_value(json_object_get(json_object_get(a, "counts"), "completed"));
 
         json_decref(a);
         if (n >= 2)
@@ -156,16 +162,23 @@ static void wait_for_state(const char *state)
     ck_abort_msg("the job does not become %s", state);
 }
 
-/* ---- shapes ---------------------------------------------------------------------------------------- */
+/* ---- shapes
+ * ---------------------------------------------------------------------------------------- */
 
-static bool is_id(const char *key) { return strlen(key) == 32 && strspn(key, "0123456789abcdef") == 32; }
+static bool is_id(const char *key)
+{
+    return strlen(key) == 32 && strspn(key, "0123456789abcdef") == 32;
+}
 
 /* Our additions to Flink's answers; and objects whose keys are not a fixed set. */
-static bool is_ours(const char *key) { return strcmp(key, "operators") == 0; }
+static bool is_ours(const char *key)
+{
+    return strcmp(key, "operators") == 0;
+}
 static bool is_open(const char *key)
 {
-    return strcmp(key, "user-config") == 0 || strcmp(key, "failureLabels") == 0 || strcmp(key, "status-duration") == 0 ||
-           strcmp(key, "optimizer_properties") == 0;
+    return strcmp(key, "user-config") == 0 || strcmp(key, "failureLabels") == 0 ||
+           strcmp(key, "status-duration") == 0 || strcmp(key, "optimizer_properties") == 0;
 }
 
 static const char *type_name(const json_t *v)
@@ -196,7 +209,8 @@ static void compare(const json_t *want, const json_t *got, const char *at)
 
     if (json_is_null(want) || json_is_null(got))
         return;
-    ck_assert_msg(strcmp(type_name(want), type_name(got)) == 0, "%s: %s instead of %s", at, type_name(got), type_name(want));
+    ck_assert_msg(strcmp(type_name(want), type_name(got)) == 0, "%s: %s instead of %s", at,
+                  type_name(got), type_name(want));
     if (json_is_array(want) && json_array_size(want) > 0 && json_array_size(got) > 0) {
         snprintf(path, sizeof path, "%s[0]", at);
         compare(json_array_get(want, 0), json_array_get(got, 0), path);
@@ -218,7 +232,8 @@ static void compare(const json_t *want, const json_t *got, const char *at)
             compare(v, other, path);
     }
     json_object_foreach((json_t *)(uintptr_t)got, key, v)
-        ck_assert_msg(is_id(key) || is_ours(key) || json_object_get(want, key) != NULL, "%s.%s is nothing of Flink's", at, key);
+        ck_assert_msg(is_id(key) || is_ours(key) || json_object_get(want, key) != NULL,
+                      "%s.%s is nothing of Flink's", at, key);
 }
 
 static json_t *recorded(const char *name)
@@ -266,7 +281,9 @@ START_TEST(an_answer_has_flinks_keys_and_types)
 {
     start_job();
     wait_for_checkpoint();
-    has_shape(shapes[_i].name, call("GET", shapes[_i].path[0] == '+' ? of_job(shapes[_i].path + 1) : shapes[_i].path, NULL));
+    has_shape(shapes[_i].name,
+              call("GET", shapes[_i].path[0] == '+' ? of_job(shapes[_i].path + 1) : shapes[_i].path,
+                   NULL));
 }
 END_TEST
 
@@ -279,7 +296,8 @@ START_TEST(details_of_a_checkpoint_and_its_subtasks_have_flinks_keys)
     wait_for_checkpoint();
     has_shape("get-job-checkpoint-details", call("GET", of_job("/checkpoints/details/1"), NULL));
     job = call("GET", of_job(""), NULL);
-    snprintf(vertex, sizeof vertex, "%s", text_at(json_array_get(json_object_get(job, "vertices"), 0), "id"));
+    snprintf(vertex, sizeof vertex, "%s",
+             text_at(json_array_get(json_object_get(job, "vertices"), 0), "id"));
     json_decref(job);
     snprintf(path, sizeof path, "/checkpoints/details/1/subtasks/%s", vertex);
     has_shape("get-job-checkpoint-details-subtasks", call("GET", of_job(path), NULL));
@@ -312,11 +330,15 @@ static json_t *operate(const char *post, const char *poll, const char *body)
     ck_abort_msg("%s does not complete", post);
 }
 
-static const char *operation_text(const json_t *a, const char *key) { return text_at(json_object_get(a, "operation"), key); }
+static const char *operation_text(const json_t *a, const char *key)
+{
+    return text_at(json_object_get(a, "operation"), key);
+}
 
 START_TEST(a_savepoint_is_taken_restored_and_disposed_of)
 {
-    char post[100], poll[100], path[FS_PATH_MAX], body[FS_PATH_MAX + 100], set_path[FS_PATH_MAX + 100];
+    char post[100], poll[100], path[FS_PATH_MAX], body[FS_PATH_MAX + 100],
+        set_path[FS_PATH_MAX + 100];
     struct err err = {0};
     json_t *a;
 
@@ -359,7 +381,8 @@ START_TEST(a_checkpoint_on_request_answers_with_its_id)
     wait_for_checkpoint();
     snprintf(post, sizeof post, "/jobs/%s/checkpoints", w.job);
     a = operate(post, post, "{\"checkpointType\": \"CONFIGURED\"}");
-    ck_assert_int_ge(json_integer_value(json_object_get(json_object_get(a, "operation"), "checkpointId")), 1);
+    ck_assert_int_ge(
+        json_integer_value(json_object_get(json_object_get(a, "operation"), "checkpointId")), 1);
     has_shape("get-checkpoint-trigger-status", a);
 }
 END_TEST
@@ -384,7 +407,8 @@ END_TEST
 /* As Flink: the request is accepted, the poll says that there is no such job. */
 START_TEST(a_savepoint_of_an_unknown_job_fails_at_the_poll)
 {
-    json_t *a = operate("/jobs/" NOBODY "/savepoints", "/jobs/" NOBODY "/savepoints", "{\"target-directory\": \"/tmp/x\"}");
+    json_t *a = operate("/jobs/" NOBODY "/savepoints", "/jobs/" NOBODY "/savepoints",
+                        "{\"target-directory\": \"/tmp/x\"}");
 
     has_shape("get-savepoint-status-canceled-job", a);
 }
@@ -421,7 +445,8 @@ START_TEST(a_cancelled_job_stays_known_and_can_be_cancelled_again)
     wait_for_state("CANCELED");
     json_decref(call("PATCH", of_job(""), NULL));
     a = call("GET", of_job("/execution-result"), NULL);
-    ck_assert_str_eq(text_at(json_object_get(a, "job-execution-result"), "application-status"), "CANCELED");
+    ck_assert_str_eq(text_at(json_object_get(a, "job-execution-result"), "application-status"),
+                     "CANCELED");
     json_decref(a);
 }
 END_TEST
@@ -435,11 +460,15 @@ START_TEST(a_failed_job_tells_why)
     ck_assert_ok(run_sql("INSERT INTO nowhere SELECT id, 10 / (id - 3) FROM seq", &err));
     wait_for_state("FAILED");
     a = call("GET", of_job("/execution-result"), NULL);
-    ck_assert_str_eq(text_at(json_object_get(a, "job-execution-result"), "application-status"), "FAILED");
-    ck_assert_ptr_nonnull(json_object_get(json_object_get(a, "job-execution-result"), "failure-cause"));
+    ck_assert_str_eq(text_at(json_object_get(a, "job-execution-result"), "application-status"),
+                     "FAILED");
+    ck_assert_ptr_nonnull(
+        json_object_get(json_object_get(a, "job-execution-result"), "failure-cause"));
     json_decref(a);
     a = call("GET", of_job("/exceptions"), NULL);
-    why = text_at(json_array_get(json_object_get(json_object_get(a, "exceptionHistory"), "entries"), 0), "stacktrace");
+    why = text_at(
+        json_array_get(json_object_get(json_object_get(a, "exceptionHistory"), "entries"), 0),
+        "stacktrace");
     ck_assert_msg(strstr(why, "zero") != NULL, "%s", why);
     json_decref(a);
 }
@@ -454,7 +483,8 @@ START_TEST(v1_and_an_ending_slash_mean_the_same_path)
 }
 END_TEST
 
-/* ---- raw requests ---------------------------------------------------------------------------------- */
+/* ---- raw requests
+ * ---------------------------------------------------------------------------------- */
 
 static int connect_raw(void)
 {
@@ -529,18 +559,22 @@ START_TEST(a_bad_request_is_refused_with_a_reason)
     struct buf text = {0}, answer = {0};
     int status;
 
-    buf_printf(&text, "%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s", refusals[_i].request,
-               strlen(refusals[_i].body), refusals[_i].body);
+    buf_printf(&text,
+               "%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
+               refusals[_i].request, strlen(refusals[_i].body), refusals[_i].body);
     status = raw((const char *)text.data, text.len, &answer);
-    ck_assert_msg(status == refusals[_i].status, "%s: status %d\n%s", refusals[_i].request, status, buf_cstr(&answer));
+    ck_assert_msg(status == refusals[_i].status, "%s: status %d\n%s", refusals[_i].request, status,
+                  buf_cstr(&answer));
     ck_assert_msg(strstr(buf_cstr(&answer), "{\"errors\":[") != NULL, "%s", buf_cstr(&answer));
-    ck_assert_msg(strstr(buf_cstr(&answer), refusals[_i].part) != NULL, "%s lacks %s", buf_cstr(&answer), refusals[_i].part);
+    ck_assert_msg(strstr(buf_cstr(&answer), refusals[_i].part) != NULL, "%s lacks %s",
+                  buf_cstr(&answer), refusals[_i].part);
     buf_release(&text);
     buf_release(&answer);
 }
 END_TEST
 
-/* What browsers add for a page: of another site, of a name that was pointed at this machine, of our own page. */
+/* What browsers add for a page: of another site, of a name that was pointed at this machine, of our
+ * own page. */
 static const struct {
     const char *method, *headers;
     int status;
@@ -560,16 +594,22 @@ START_TEST(a_web_page_from_elsewhere_may_only_read)
     struct buf text = {0}, answer = {0};
     int status;
 
-    buf_printf(&text, "%s /sessions HTTP/1.1\r\n%sConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}",
+    buf_printf(&text,
+               "%s /sessions HTTP/1.1\r\n%sConnection: close\r\nContent-Type: "
+               "text/plain\r\nContent-Length: 2\r\n\r\n{}",
                pages[_i].method, pages[_i].headers);
     status = raw((const char *)text.data, text.len, &answer);
-    ck_assert_msg(status == pages[_i].status, "%s%s: status %d\n%s", pages[_i].method, pages[_i].headers, status, buf_cstr(&answer));
+    ck_assert_msg(status == pages[_i].status, "%s%s: status %d\n%s", pages[_i].method,
+                  pages[_i].headers, status, buf_cstr(&answer));
     buf_release(&text);
     buf_release(&answer);
 }
 END_TEST
 
-static void still_answers(void) { has_shape("get-overview", call("GET", "/overview", NULL)); }
+static void still_answers(void)
+{
+    has_shape("get-overview", call("GET", "/overview", NULL));
+}
 
 /* Nothing is kept of a body past the limit, and the answer does not wait for its end. */
 START_TEST(an_oversized_body_is_refused_before_it_is_read)
@@ -577,7 +617,8 @@ START_TEST(an_oversized_body_is_refused_before_it_is_read)
     struct buf text = {0}, answer = {0};
     size_t size = 8u << 20;
 
-    buf_printf(&text, "POST /savepoint-disposal HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", size);
+    buf_printf(&text, "POST /savepoint-disposal HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n",
+               size);
     for (size_t i = 0; i < size / 16; i++)
         buf_append(&text, "                ", 16);
     ck_assert_int_eq(raw((const char *)text.data, text.len, &answer), 413);
@@ -591,7 +632,8 @@ START_TEST(an_oversized_chunked_body_is_refused)
 {
     struct buf text = {0}, answer = {0};
 
-    buf_append_str(&text, "POST /savepoint-disposal HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n");
+    buf_append_str(&text, "POST /savepoint-disposal HTTP/1.1\r\nHost: x\r\nConnection: "
+                          "close\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 300; i++) {
         buf_append_str(&text, "2000\r\n");
         for (int k = 0; k < 0x2000 / 8; k++)
@@ -613,7 +655,10 @@ START_TEST(deep_json_is_refused)
     buf_append_str(&body, "{\"a\":");
     for (int i = 0; i < 100000; i++)
         buf_append_u8(&body, '[');
-    buf_printf(&text, "POST /savepoint-disposal HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n", body.len);
+    buf_printf(&text,
+               "POST /savepoint-disposal HTTP/1.1\r\nHost: x\r\nConnection: "
+               "close\r\nContent-Length: %zu\r\n\r\n",
+               body.len);
     buf_append(&text, body.data, body.len);
     ck_assert_int_eq(raw((const char *)text.data, text.len, &answer), 400);
     ck_assert_msg(strstr(buf_cstr(&answer), "nested deeper") != NULL, "%s", buf_cstr(&answer));
@@ -629,7 +674,8 @@ static const char *const broken[] = {
     "GET /jobs HTTP/1.1\r\nHost",
     "POST /savepoint-disposal HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{",
     "POST /savepoint-disposal HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n{}",
-    "POST /savepoint-disposal HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n{}",
+    "POST /savepoint-disposal HTTP/1.1\r\nHost: x\r\nContent-Length: "
+    "99999999999999999999\r\n\r\n{}",
     "POST /savepoint-disposal HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     "\r\n\r\n\r\n",
     "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
@@ -662,7 +708,8 @@ START_TEST(many_silent_connections_leave_room_once_they_are_closed)
 }
 END_TEST
 
-/* ---- metrics, page --------------------------------------------------------------------------------- */
+/* ---- metrics, page
+ * --------------------------------------------------------------------------------- */
 
 START_TEST(metrics_are_prometheus_text_with_each_name_once)
 {
@@ -673,10 +720,12 @@ START_TEST(metrics_are_prometheus_text_with_each_name_once)
     wait_for_checkpoint();
     ck_assert_int_eq(raw(text, sizeof text - 1, &answer), 200);
     ck_assert_ptr_nonnull(strstr(buf_cstr(&answer), "text/plain; version=0.0.4"));
-    at = strstr(buf_cstr(&answer), "# TYPE flink_jobmanager_job_numberOfCompletedCheckpoints gauge\n");
+    at = strstr(buf_cstr(&answer),
+                "# TYPE flink_jobmanager_job_numberOfCompletedCheckpoints gauge\n");
     ck_assert_ptr_nonnull(at);
     ck_assert_ptr_null(strstr(at + 1, "# TYPE flink_jobmanager_job_numberOfCompletedCheckpoints"));
-    ck_assert_ptr_nonnull(strstr(buf_cstr(&answer), "flink_taskmanager_job_task_operator_numRecordsIn{job_id=\""));
+    ck_assert_ptr_nonnull(
+        strstr(buf_cstr(&answer), "flink_taskmanager_job_task_operator_numRecordsIn{job_id=\""));
     buf_release(&answer);
 }
 END_TEST
@@ -703,19 +752,23 @@ START_TEST(a_second_server_on_an_explicit_port_is_refused)
 
     snprintf(port, sizeof port, "%u", rest_server_port(w.server));
     set("rest.port", port);
-    ck_assert_rc_msg(rest_server_start(&w.env, w.dispatcher, w.config, NULL, &second, &err), RC_EXISTS, port);
+    ck_assert_rc_msg(rest_server_start(&w.env, w.dispatcher, w.config, NULL, &second, &err),
+                     RC_EXISTS, port);
     set("rest.bind-address", "nowhere.invalid");
-    ck_assert_rc_msg(rest_server_start(&w.env, w.dispatcher, w.config, NULL, &second, &err), RC_INVALID, "rest.bind-address");
+    ck_assert_rc_msg(rest_server_start(&w.env, w.dispatcher, w.config, NULL, &second, &err),
+                     RC_INVALID, "rest.bind-address");
 }
 END_TEST
 
-/* ---- SQL sessions ---------------------------------------------------------------------------------- */
+/* ---- SQL sessions
+ * ---------------------------------------------------------------------------------- */
 
 static char session_path[100];
 
 static void open_session(void)
 {
-    json_t *a = call("POST", "/v3/sessions", "{\"sessionName\": \"t\", \"properties\": {\"parallelism.default\": \"1\"}}");
+    json_t *a = call("POST", "/v3/sessions",
+                     "{\"sessionName\": \"t\", \"properties\": {\"parallelism.default\": \"1\"}}");
 
     snprintf(session_path, sizeof session_path, "/v3/sessions/%s", text_at(a, "sessionHandle"));
     json_decref(a);
@@ -802,7 +855,8 @@ START_TEST(a_mistake_shows_with_the_result_and_has_line_and_caret)
         json_decref(a);
         clock_sleep_ns(w.env.clock, 10 * NS_PER_MS);
     }
-    ck_assert_msg(strstr(err.msg, "line 2 column 3") != NULL && strstr(err.msg, "^") != NULL, "%s", err.msg);
+    ck_assert_msg(strstr(err.msg, "line 2 column 3") != NULL && strstr(err.msg, "^") != NULL, "%s",
+                  err.msg);
     snprintf(path, sizeof path, "%s/status", op);
     a = call("GET", path, NULL);
     ck_assert_str_eq(text_at(a, "status"), "ERROR");
@@ -817,7 +871,8 @@ START_TEST(an_endless_select_is_held_back_and_can_be_cancelled)
     json_t *a;
 
     open_session();
-    submit("CREATE TABLE flood (id BIGINT) WITH ('connector' = 'datagen', 'fields.id.kind' = 'sequence', 'fields.id.start' = '1',"
+    submit("CREATE TABLE flood (id BIGINT) WITH ('connector' = 'datagen', 'fields.id.kind' = "
+           "'sequence', 'fields.id.start' = '1',"
            "    'fields.id.end' = '9000000000')",
            op);
     json_decref(page(op, 0));
@@ -849,7 +904,8 @@ START_TEST(a_job_outlives_its_session)
     json_t *a;
 
     open_session();
-    submit("CREATE TABLE s (id BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '10')", op);
+    submit("CREATE TABLE s (id BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '10')",
+           op);
     json_decref(page(op, 0));
     submit("CREATE TABLE n (id BIGINT) WITH ('connector' = 'blackhole')", op);
     json_decref(page(op, 0));
@@ -901,5 +957,4 @@ TEST_MAIN("rest", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, a_statement_gives_its_rows_once_more_and_then_the_end);
           tcase_add_test(tc, a_mistake_shows_with_the_result_and_has_line_and_caret);
           tcase_add_test(tc, an_endless_select_is_held_back_and_can_be_cancelled);
-          tcase_add_test(tc, a_job_outlives_its_session);
-          tcase_add_test(tc, sessions_are_limited))
+          tcase_add_test(tc, a_job_outlives_its_session); tcase_add_test(tc, sessions_are_limited))

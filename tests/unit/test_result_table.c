@@ -1,6 +1,6 @@
 /* test_result_table.c - a changelog folded into its table, against a plain list as the truth. */
-#include "job/cli/result_table.h"
 #include "base/rng.h"
+#include "job/cli/result_table.h"
 #include "tests/lib/check_ext.h"
 
 static struct schema_field fields[2];
@@ -137,7 +137,8 @@ START_TEST(random_changes_give_what_a_plain_count_gives)
             bool add = truth[k] == 0 || rng_below(&rng, 2) == 0;
 
             truth[k] += add ? 1 : -1;
-            append(b, add ? ROW_INSERT : ROW_DELETE, (struct row){(int64_t)k, k % 3 == 0 ? NULL : "v"});
+            append(b, add ? ROW_INSERT : ROW_DELETE,
+                   (struct row){(int64_t)k, k % 3 == 0 ? NULL : "v"});
         }
         result_table_add(t, batch_builder_view(b));
         batch_builder_clear(b);
@@ -155,7 +156,8 @@ START_TEST(random_changes_give_what_a_plain_count_gives)
 END_TEST
 
 TEST_MAIN("result_table", tcase_add_checked_fixture(tc, setup, NULL);
-          tcase_add_test(tc, updates_take_the_place_of_what_they_replace); tcase_add_test(tc, null_is_not_the_text_null);
+          tcase_add_test(tc, updates_take_the_place_of_what_they_replace);
+          tcase_add_test(tc, null_is_not_the_text_null);
           tcase_add_test(tc, equal_rows_are_counted_one_by_one);
           tcase_add_test(tc, past_the_limit_the_oldest_rows_go_and_are_counted);
           tcase_add_test(tc, random_changes_give_what_a_plain_count_gives))
