@@ -308,6 +308,10 @@ static enum rc look_at(struct candidates *c, struct candidate *k, struct err *er
     k->rc = recovery_read_metadata(c->fs, k->dir, c->arena, &meta, &bytes, &local);
     if (k->rc == RC_IO)
         return err_set(err, RC_IO, "%s", local.msg);
+    if (k->rc == RC_NOT_FOUND) { /* it was deleted meanwhile */
+        k->has_metadata = false;
+        return RC_OK;
+    }
     if (k->rc != RC_OK) {
         k->reason = arena_strdup(c->arena, local.msg);
         return RC_OK;
@@ -380,7 +384,8 @@ static void add_skip(struct recovered *r, size_t room, const char *path, const c
 }
 
 /* "none of the 3 snapshots in .. can be restored: a: why; b: why" */
-static enum rc none_left(const struct recovered *r, const char *dir, struct err *err)
+static enum rc none_left(const struct recovered *r, const char *dir, bool all_too_new,
+                         struct err *err)
 {
     struct buf text = {0};
     enum rc rc;
@@ -388,21 +393,43 @@ static enum rc none_left(const struct recovered *r, const char *dir, struct err 
     buf_printf(&text, "none of the %zu snapshots in %s can be restored:", r->skip_count, dir);
     for (size_t i = 0; i < r->skip_count && text.len < ERR_MSG_MAX * 3 / 4; i++)
         buf_printf(&text, "\n  %s", r->skips[i].reason);
-    rc = err_set(err, RC_CORRUPT, "%s", buf_cstr(&text));
+    rc = err_set(err, all_too_new ? RC_VERSION : RC_CORRUPT, "%s", buf_cstr(&text));
     buf_release(&text);
     return rc;
 }
 
-static bool of_that_job(const struct candidate *k, const struct recovery_options *options)
+/* Of which job it is, by a readable one beside it if need be: a directory holds one job. */
+static const char *job_of(const struct candidates *c, const struct candidate *k)
 {
-    /* An unreadable one may be anybody's: only said when no job was asked for. */
-    return options->job_name == NULL ||
-           (k->job_name != NULL && strcmp(k->job_name, options->job_name) == 0);
+    const char *name = k->job_name;
+
+    for (size_t i = 0; name == NULL && i < c->count; i++)
+        if (strcmp(c->items[i].group, k->group) == 0)
+            name = c->items[i].job_name;
+    return name;
+}
+
+/* One of nobody knows which job may be of the one asked for: to pass it over in silence would start
+ * that job from nothing. */
+static bool of_that_job(const struct candidates *c, const struct candidate *k)
+{
+    const char *asked = c->options->job_name, *is = job_of(c, k);
+
+    return asked == NULL || is == NULL || strcmp(is, asked) == 0;
+}
+
+/* The chosen one is items[chosen]. What comes after it is older, but for directories in which
+ * nothing can be read: their age is a guess. */
+static void skip_unknown(const struct candidates *c, size_t chosen, struct recovered *r)
+{
+    for (size_t i = chosen + 1; c->options->job_name != NULL && i < c->count; i++)
+        if (c->items[i].has_metadata && job_of(c, &c->items[i]) == NULL)
+            add_skip(r, c->count, c->items[i].dir, c->items[i].reason);
 }
 
 static enum rc choose(struct candidates *c, const char *dir, struct recovered *r, struct err *err)
 {
-    size_t offered = 0;
+    bool all_too_new = true;
 
     r->skips = ARENA_ARRAY(r->arena, c->count, struct recovery_skip);
     for (size_t i = 0; i < c->count; i++) {
@@ -410,23 +437,25 @@ static enum rc choose(struct candidates *c, const char *dir, struct recovered *r
         struct err local = {0};
         enum rc rc = k->rc;
 
-        if (!k->has_metadata || !of_that_job(k, c->options))
+        if (!k->has_metadata || !of_that_job(c, k))
             continue;
-        offered++;
         if (rc == RC_OK)
             rc = try_snapshot(c->fs, k->dir, true, r, &local);
-        if (rc == RC_OK)
+        if (rc == RC_OK) {
+            skip_unknown(c, i, r);
             return RC_OK;
+        }
         if (rc == RC_IO)
             return err_set(err, rc, "%s", local.msg);
+        all_too_new = all_too_new && rc == RC_VERSION;
         add_skip(r, c->count, k->dir, k->reason != NULL ? k->reason : local.msg);
     }
-    if (offered == 0)
+    if (r->skip_count == 0)
         return err_set(err, RC_NOT_FOUND, "%s: holds no completed checkpoint or savepoint%s%s%s",
                        dir, c->options->job_name == NULL ? "" : " of job \"",
                        c->options->job_name == NULL ? "" : c->options->job_name,
                        c->options->job_name == NULL ? "" : "\"");
-    return none_left(r, dir, err);
+    return none_left(r, dir, all_too_new, err);
 }
 
 static enum rc open_several(const struct env *env, const char *dir,

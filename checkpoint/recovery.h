@@ -54,7 +54,7 @@ MUST_USE enum rc recovery_open(const struct env *env, const char *uri,
                                struct err *err);
 /* --resume: newest checkpoint of the job named so over all job directories below `root`.
  * RC_NOT_FOUND: there is none (or no such directory): start fresh. RC_CORRUPT: there are some, none
- * verifies. */
+ * verifies; also when one is unreadable and may be that job's. RC_VERSION: all are too new. */
 MUST_USE enum rc recovery_newest_of_job(const struct env *env, const char *root,
                                         const char *job_name, struct recovered *out,
                                         struct err *err);

@@ -313,11 +313,37 @@ START_TEST(resume_takes_the_newest_checkpoint_of_that_job_over_all_directories)
     ck_assert(sim_fs_flip(sim, JOB_DIR "/chk-7/_metadata", 90, 1));
     ck_assert_ok(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err));
     ck_assert_str_eq(r.dir, OTHER_DIR "/chk-3");
+    ck_assert_uint_eq(r.skip_count, 1); /* it says what it passes over */
+    ck_assert_str_eq(r.skips[0].path, JOB_DIR "/chk-7");
     recovered_release(&r);
+    ck_assert(sim_fs_flip(sim, JOB_DIR "/chk-7/_metadata", 90, 1)); /* back */
     ck_assert_rc_msg(recovery_newest_of_job(&scene.env, "/ckpt", "another", &r, &err), RC_NOT_FOUND,
                      "no completed checkpoint or savepoint of job \"another\"");
     recovered_release(&r);
     ck_assert_rc(recovery_newest_of_job(&scene.env, "/nowhere", "scene", &r, &err), RC_NOT_FOUND);
+}
+END_TEST
+
+/* A first start would replay all its input over results that are out. */
+START_TEST(resume_does_not_start_afresh_over_what_it_cannot_read)
+{
+    for (uint64_t id = 1; id <= 2; id++)
+        ck_assert_ok(
+            fs_remove_tree(sim, arena_printf(arena, JOB_DIR "/chk-%" PRIu64, id), &err));
+    cut(JOB_DIR "/chk-3/_metadata", 100);
+    ck_assert_rc_msg(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err), RC_CORRUPT,
+                     JOB_DIR "/chk-3/_metadata: cut at byte 100");
+    ck_assert_uint_eq(r.skip_count, 1);
+    recovered_release(&r);
+    /* Nothing says that it is not this one's. */
+    ck_assert_rc(recovery_newest_of_job(&scene.env, "/ckpt", "another", &r, &err), RC_CORRUPT);
+}
+END_TEST
+
+START_TEST(what_another_job_cannot_read_is_not_in_the_way_of_this_one)
+{
+    cut(JOB_DIR "/chk-3/_metadata", 100); /* beside readable ones of job "scene" */
+    ck_assert_rc(recovery_newest_of_job(&scene.env, "/ckpt", "another", &r, &err), RC_NOT_FOUND);
 }
 END_TEST
 
@@ -350,4 +376,6 @@ TEST_MAIN("recovery", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, looking_writes_nothing);
           tcase_add_test(tc, a_savepoint_stands_alone_and_counts_in_a_root);
           tcase_add_test(tc, resume_takes_the_newest_checkpoint_of_that_job_over_all_directories);
+          tcase_add_test(tc, resume_does_not_start_afresh_over_what_it_cannot_read);
+          tcase_add_test(tc, what_another_job_cannot_read_is_not_in_the_way_of_this_one);
           tcase_add_test(tc, the_newest_id_of_a_directory_counts_incomplete_ones);)
