@@ -395,6 +395,8 @@ enum rc storage_checkpoint_discard(struct storage *s, uint64_t checkpoint_id, st
     bool claimed;
     enum rc rc = RC_OK;
 
+    if (s->job_dir == NULL)
+        return RC_OK; /* nothing in memory is durable: it takes no snapshot's place */
     mutex_lock(&s->mutex);
     if (checkpoint_id == s->restored_id)
         restored_dir = s->restored_dir; /* until close */
@@ -405,7 +407,7 @@ enum rc storage_checkpoint_discard(struct storage *s, uint64_t checkpoint_id, st
         return RC_OK;
     }
     /* One of this very directory that is the user's keeps its uses, so that its files stay. */
-    if (s->job_dir == NULL || (restored_dir != NULL && !claimed))
+    if (restored_dir != NULL && !claimed)
         return RC_OK;
     if (restored_dir == NULL)
         GOTO_IF_ERR(layout_checkpoint_dir(dir, sizeof dir, s->job_dir, checkpoint_id, err));

@@ -77,6 +77,18 @@ static enum rc checkpoint_dir_of(const struct config *c, char out[FS_PATH_MAX], 
     return path_absolute(out, FS_PATH_MAX, path, err);
 }
 
+/* A claimed snapshot is deleted once a checkpoint of this job takes its place: one on disk. */
+static enum rc check_claim(const struct restore_plan *p, const char *dir, struct err *err)
+{
+    if (!p->restored || p->claim_mode != CLAIM_CLAIM || dir[0] != '\0')
+        return RC_OK;
+    return err_set(err, RC_INVALID,
+                   "%s cannot be claimed: checkpoints of this job stay in memory and cannot take "
+                   "its place; set execution.checkpointing.dir, or "
+                   "execution.state-recovery.claim-mode to NO_CLAIM",
+                   p->recovered.dir);
+}
+
 static enum rc open_storage(struct job *job, struct err *err)
 {
     char dir[FS_PATH_MAX], holder[256];
@@ -90,6 +102,7 @@ static enum rc open_storage(struct job *job, struct err *err)
     };
 
     RETURN_IF_ERR(checkpoint_dir_of(job->config, dir, err));
+    RETURN_IF_ERR(check_claim(&job->plan, dir, err));
     c.dir = dir[0] == '\0' ? NULL : dir;
     snprintf(holder, sizeof holder, "pid %ld, job %.180s", (long)getpid(), job->graph->job_name);
     return storage_open(&c, &job->storage, err);
@@ -233,6 +246,7 @@ enum rc job_preflight(const struct env *env, const struct config *config, const 
     GOTO_IF_ERR(graph_check(graph, err));
     GOTO_IF_ERR(checkpoint_dir_of(config, dir, err));
     GOTO_IF_ERR(restore_plan_make(env, config, graph, restore, &plan, err));
+    GOTO_IF_ERR(check_claim(&plan, dir, err));
     restore_plan_print(&plan, graph, out);
     buf_printf(out, "checkpoints: %s\n", dir[0] == '\0' ? "in memory" : dir);
 out:
