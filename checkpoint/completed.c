@@ -85,10 +85,15 @@ const struct completed_checkpoint *completed_latest(const struct completed *c)
 size_t completed_shutdown(struct completed *c, enum checkpoint_retention retention,
                           enum job_end end, struct completed_checkpoint *removed)
 {
-    size_t count = retention_keeps(retention, end) ? 0 : c->count;
+    bool keeps = retention_keeps(retention, end);
+    size_t count = 0;
 
-    if (count > 0)
-        memcpy(removed, c->list, count * sizeof *removed);
+    for (size_t i = 0; i < c->count; i++) {
+        bool foreign = c->list[i].restored && !c->list[i].owned;
+
+        if (!keeps || (foreign && end != JOB_END_SUSPENDED))
+            removed[count++] = c->list[i];
+    }
     c->count = 0;
     return count;
 }

@@ -39,7 +39,8 @@ const struct completed_checkpoint *completed_at(const struct completed *c,
 /* Newest, NULL when none: what a restart goes back to. */
 const struct completed_checkpoint *completed_latest(const struct completed *c);
 /* End of the job: fills `removed` with those to be deleted, oldest first, and empties the list.
- * SUSPENDED removes none. */
+ * A restored snapshot that is not owned is always among them: it stays where it is, but what was
+ * linked for it here goes. SUSPENDED removes none. */
 size_t completed_shutdown(struct completed *c, enum checkpoint_retention retention,
                           enum job_end end, struct completed_checkpoint *removed);
 

@@ -251,6 +251,19 @@ out:
                                   subtask->subtask_index);
 }
 
+/* What was linked for a restore that failed half way. Where checkpoints lay here before, one may
+ * have the same id: a later open sweeps then. */
+static void drop_links(struct storage *s, uint64_t checkpoint_id)
+{
+    struct err trouble = {0};
+
+    if (checkpoint_id <= s->newest_seen_id)
+        return;
+    storage_release_uses(s, checkpoint_id, false);
+    if (storage_clean(s, NULL, &trouble) != RC_OK)
+        log_line(s->env.log, LOG_WARN, "links of a failed restore stay: %s", trouble.msg);
+}
+
 enum rc storage_restore(struct storage *s, struct checkpoint_metadata *m, const char *snapshot_dir,
                         bool claim, struct arena *arena, struct err *err)
 {
@@ -259,8 +272,10 @@ enum rc storage_restore(struct storage *s, struct checkpoint_metadata *m, const 
     if (s->job_dir != NULL) {
         enum rc rc = metadata_each_file(m, adopt_file, &a, err);
 
-        if (rc != RC_OK)
+        if (rc != RC_OK) {
+            drop_links(s, m->checkpoint_id);
             return err_wrap(err, rc, "take over %s", snapshot_dir);
+        }
     }
     mutex_lock(&s->mutex);
     ASSERT(s->restored_id == 0); /* once in the life of a storage */

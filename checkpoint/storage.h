@@ -70,7 +70,7 @@ const char *storage_taskowned_dir(const struct storage *s);
  *                 false: it is never touched
  * At most once in the life of a storage. Content is proven by keyed_backend_open, which reads these
  * files (C13). jobmanager storage leaves the paths as they are. On an error nothing is claimed;
- * what was linked stays until close and is swept by a later open. */
+ * what was linked goes at once, or, where it cannot, by a later open. */
 MUST_USE enum rc storage_restore(struct storage *s, struct checkpoint_metadata *m,
                                  const char *snapshot_dir, bool claim, struct arena *arena,
                                  struct err *err);

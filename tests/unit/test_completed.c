@@ -66,8 +66,33 @@ START_TEST(shutdown_hands_back_what_the_table_does_not_keep)
 }
 END_TEST
 
+/* Else its links in this job's shared/ would be nobody's, whatever the retention. */
+START_TEST(a_restored_snapshot_of_the_user_is_forgotten_at_every_end_but_a_suspend)
+{
+    static const enum job_end ends[] = {JOB_END_FINISHED, JOB_END_CANCELED, JOB_END_FAILED,
+                                        JOB_END_SUSPENDED};
+    struct completed *c = completed_new(1);
+    struct completed_checkpoint removed[4];
+
+    ck_assert_uint_eq(
+        completed_add(c, (struct completed_checkpoint){.id = 9, .restored = true}, removed), 0);
+    ck_assert_uint_eq(completed_shutdown(c, RETAIN_ON_CANCELLATION, ends[_i], removed),
+                      ends[_i] == JOB_END_SUSPENDED ? 0 : 1);
+    ck_assert_uint_eq(completed_add(c,
+                                    (struct completed_checkpoint){
+                                        .id = 9, .restored = true, .owned = true},
+                                    removed),
+                      0);
+    ck_assert_uint_eq(completed_shutdown(c, RETAIN_ON_CANCELLATION, ends[_i], removed),
+                      ends[_i] == JOB_END_FINISHED ? 1 : 0);
+    completed_free(c);
+}
+END_TEST
+
 TEST_MAIN("completed", {
     tcase_add_test(tc, keeps_the_newest_n);
     tcase_add_loop_test(tc, restored_snapshot_leaves_at_the_first_checkpoint, 0, 2);
     tcase_add_test(tc, shutdown_hands_back_what_the_table_does_not_keep);
+    tcase_add_loop_test(
+        tc, a_restored_snapshot_of_the_user_is_forgotten_at_every_end_but_a_suspend, 0, 4);
 })

@@ -774,6 +774,29 @@ START_TEST(every_restored_file_is_linked_into_the_new_jobs_own_directory)
 }
 END_TEST
 
+START_TEST(a_restore_that_fails_half_way_leaves_no_links)
+{
+    struct recovered r = {0};
+    uint64_t newest;
+    size_t orphans;
+
+    make_other_job();
+    ck_assert_ok(
+        recovery_open(&scene.env, OTHER_JOB "/chk-2", &(struct recovery_options){0}, &r, &err));
+    ck_assert_ok(scene_open(&scene, &err));
+    fault_fs_add(fs, (struct fault){.kinds = FAULT_LINK,
+                                    .path = JOB_DIR "/shared/*",
+                                    .at = 2,
+                                    .times = UINT64_MAX,
+                                    .os_errno = EIO});
+    ck_assert_rc(storage_restore(scene.storage, r.meta, r.dir, false, r.arena, &err), RC_IO);
+    fault_fs_clear(fs);
+    ck_assert_str_eq(scene_audit(sim, JOB_DIR, arena, &newest, &orphans), "");
+    ck_assert_uint_eq(orphans, 0);
+    recovered_release(&r);
+}
+END_TEST
+
 /* B04, B10: nothing in the source changes, however far the new job goes. */
 START_TEST(without_a_claim_the_restored_snapshot_is_never_touched)
 {
@@ -1000,6 +1023,7 @@ TEST_MAIN(
     tcase_add_test(tc, retained_checkpoints_of_an_earlier_run_keep_their_files);
     tcase_add_test(tc, an_unreadable_metadata_protects_every_shared_file);
     tcase_add_test(tc, every_restored_file_is_linked_into_the_new_jobs_own_directory);
+    tcase_add_test(tc, a_restore_that_fails_half_way_leaves_no_links);
     tcase_add_test(tc, without_a_claim_the_restored_snapshot_is_never_touched);
     tcase_add_test(tc, a_claimed_snapshot_goes_after_its_replacement_is_durable);
     tcase_add_test(tc, a_claim_on_a_running_jobs_checkpoint_is_refused);
