@@ -463,7 +463,8 @@ static enum rc initialize(struct job *job, struct err *err)
 {
     struct restore_plan *p = &job->plan;
 
-    if (config_enum(job->config, OPT_BACKEND_TYPE) == BACKEND_TYPE_ROCKSDB) {
+    /* A snapshot's RocksDB files are read through a database too, whatever the backend here. */
+    if (p->restored || config_enum(job->config, OPT_BACKEND_TYPE) == BACKEND_TYPE_ROCKSDB) {
         char dir[FS_PATH_MAX];
         const char *beside = NULL;
 
