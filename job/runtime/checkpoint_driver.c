@@ -62,7 +62,7 @@ static void feed(struct checkpoint_driver *d, struct coordinator_event first)
 {
     struct coordinator_event queue[8];
     size_t count = 0, at = 0;
-    struct arena *arena = arena_new(0); /* strings of events that follow */
+    struct arena *arena = arena_new(1024); /* strings of events that follow */
 
     queue[count++] = first;
     while (at < count) {
