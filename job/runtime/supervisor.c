@@ -205,15 +205,16 @@ static enum rc load_stop(struct job *job, uint64_t *checkpoint_id, const struct 
 }
 
 /* The state to go back to: the newest completed checkpoint, the snapshot the job started from, or
- * nothing. */
+ * nothing. *writer_dead: the run that wrote it is known to have ended. */
 static enum rc load_latest(struct job *job, const struct assignment **out, uint64_t *checkpoint_id,
-                           struct err *err)
+                           bool *writer_dead, struct err *err)
 {
     char dir[FS_PATH_MAX];
     uint32_t key_group_count;
     bool is_restored;
 
     *out = NULL;
+    *writer_dead = true; /* an earlier attempt of this job */
     recovered_release(&job->recovered);
     arena_free(job->assign_arena);
     job->assign_arena = arena_new(0);
@@ -226,6 +227,7 @@ static enum rc load_latest(struct job *job, const struct assignment **out, uint6
     if (*checkpoint_id == 0)
         return RC_OK;
     if (is_restored) {
+        *writer_dead = job->plan.earlier_run_dead; /* another run: it may still be there */
         *out = &job->plan.assignment;
         return RC_OK;
     }
@@ -308,14 +310,15 @@ static void restart(struct job *job)
     struct err err = {0};
     struct restart_decision decision = {0};
     uint64_t checkpoint_id;
-    enum rc rc = load_latest(job, &assignment, &checkpoint_id, &err);
+    bool writer_dead;
+    enum rc rc = load_latest(job, &assignment, &checkpoint_id, &writer_dead, &err);
 
     job->restart_mono_ns = INT64_MAX;
     if (rc == RC_OK) {
         mutex_lock(&job->mutex);
         job->restarts++;
         mutex_unlock(&job->mutex);
-        deploy(job, assignment, checkpoint_id, true);
+        deploy(job, assignment, checkpoint_id, writer_dead);
         return;
     }
     err_wrap(&err, rc, "restart from checkpoint %llu", (unsigned long long)checkpoint_id);
