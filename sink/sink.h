@@ -117,7 +117,7 @@ struct rolling_policy {
 struct file_sink_config {
     const struct env *env;
     const char *path; /* absolute base directory; made when absent */
-    const char *uuid; /* one a run of a job, its subtasks and restarts included */
+    const char *uuid; /* one a deployment of a job, the same in all its subtasks */
     uint32_t subtask_index;
     struct rolling_policy rolling;
     uint32_t max_open_parts;   /* past it the part not written for longest is closed; 0 = 256 */

@@ -36,6 +36,7 @@ struct operator_context {
     const char *job_id, *job_name;
     const char *operator_id, *operator_name; /* hex id; name as in EXPLAIN */
     uint32_t subtask_index, parallelism, key_group_count;
+    uint32_t attempt;            /* deployments of this job before this one */
     bool restored;               /* from a checkpoint or savepoint */
     uint64_t restored_checkpoint_id;
     bool earlier_run_dead;       /* the run that took it is known to have ended (its directory's lock was free, or it was an

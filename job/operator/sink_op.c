@@ -33,13 +33,14 @@ struct sink_op {
 
 /* ---- opening -------------------------------------------------------------------------------------- */
 
-/* One uuid a run of the job, the same in every subtask and after a restart: derived from the job's id, which is new for each run. */
-static void run_uuid(const struct operator_context *ctx, char out[UUID_LEN + 1])
+/* One uuid a deployment, the same in every subtask: from the job's id, which is new for each run, and the attempt. A restart so never
+ * gives the name of a part that a savepoint newer than the restored checkpoint holds. */
+static void deployment_uuid(const struct operator_context *ctx, uint32_t attempt, char out[UUID_LEN + 1])
 {
     struct buf text = {0};
     struct rng rng;
 
-    buf_printf(&text, "sink %s %s", ctx->job_id, ctx->operator_id);
+    buf_printf(&text, "sink %s %s %u", ctx->job_id, ctx->operator_id, attempt);
     rng_seed(&rng, hash64(buf_bytes(&text)));
     rng_uuid(&rng, out);
     buf_release(&text);
@@ -75,7 +76,7 @@ static enum rc open_files(struct sink_op *s, struct err *err)
     };
     bool *skip = mem_calloc(spec->input->field_count + 1, sizeof *skip);
 
-    run_uuid(ctx, uuid);
+    deployment_uuid(ctx, ctx->attempt, uuid);
     snprintf(name, sizeof name, "%s (%u/%u)", ctx->operator_name, ctx->subtask_index + 1, ctx->parallelism);
     for (uint32_t i = 0; i < spec->partition_count; i++)
         skip[spec->partition_columns[i]] = true;

@@ -142,6 +142,7 @@ static enum rc open_link(struct task *t, uint32_t index, struct err *err)
         .subtask_index = c->subtask_index,
         .parallelism = t->vertex->parallelism,
         .key_group_count = c->key_group_count,
+        .attempt = c->attempt,
         .restored = from != NULL,
         .restored_checkpoint_id = from == NULL ? 0 : c->restore.checkpoint_id,
         .earlier_run_dead = c->restore.earlier_run_dead,
