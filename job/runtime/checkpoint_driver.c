@@ -46,6 +46,7 @@ struct checkpoint_driver {
     bool end_told; /* the coordinator knows that all tasks are past their data */
     bool down;     /* tasks are being torn down */
     bool replaced; /* a checkpoint was completed here */
+    uint64_t newest_savepoint; /* completed here; 0: none */
     bool ending;
     enum job_end end;
 };
@@ -293,6 +294,8 @@ static void finalize(struct checkpoint_driver *d, uint64_t checkpoint_id,
     dir = storage_attempt_dir(a->storage);
     follow->kind = EVENT_FINALIZED;
     follow->path = arena_strdup(arena, dir[0] == '\0' ? NOT_ADDRESSABLE : dir);
+    if (checkpoint_kind_is_savepoint(a->barrier.kind))
+        d->newest_savepoint = checkpoint_id;
     if (a->barrier.kind != CHECKPOINT_PERIODIC) {
         arena_free(tree_arena);
         return;
@@ -645,6 +648,11 @@ void driver_latest(const struct checkpoint_driver *d, uint64_t *id, bool *is_res
 const struct checkpoint_metadata *driver_latest_tree(const struct checkpoint_driver *d)
 {
     return d->completed_tree;
+}
+
+uint64_t driver_newest_savepoint(const struct checkpoint_driver *d)
+{
+    return d->newest_savepoint;
 }
 
 const char *driver_stop_path(const struct checkpoint_driver *d)

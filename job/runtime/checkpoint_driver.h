@@ -75,6 +75,8 @@ void driver_latest(const struct checkpoint_driver *d, uint64_t *id, bool *is_res
 /* The tree of the newest checkpoint completed here, for storage that has no file of it; NULL: none.
  * Until the next completion. */
 const struct checkpoint_metadata *driver_latest_tree(const struct checkpoint_driver *d);
+/* Highest id of a savepoint completed here; 0: none. */
+uint64_t driver_newest_savepoint(const struct checkpoint_driver *d);
 /* Path of a stop's savepoint while tasks are ending; NULL. */
 const char *driver_stop_path(const struct checkpoint_driver *d);
 /* Any thread. */

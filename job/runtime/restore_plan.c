@@ -140,7 +140,45 @@ static enum rc check_outside(const struct env *env, const struct config *config,
 /* ---- which snapshot ---------------------------------------------------------------------------
  */
 
-/* A checkpoint in a job's directory: the run that wrote there has ended. A savepoint does not say. */
+/* What a job's directory says about the time after a checkpoint. */
+struct later_ids {
+    struct fs *fs;
+    const char *job_dir;
+    uint64_t after, newest, attempts;
+    bool completed;
+};
+
+static enum rc note_later_id(void *ctx, const char *name, struct err *err)
+{
+    struct later_ids *l = ctx;
+    char dir[FS_PATH_MAX], path[FS_PATH_MAX];
+    uint64_t id;
+
+    if (!layout_parse_checkpoint(name, &id) || id <= l->after)
+        return RC_OK;
+    RETURN_IF_ERR(path_join(dir, sizeof dir, l->job_dir, name, err));
+    RETURN_IF_ERR(path_join(path, sizeof path, dir, LAYOUT_METADATA, err));
+    l->attempts++;
+    l->completed = l->completed || fs_exists(l->fs, path);
+    if (id > l->newest)
+        l->newest = id;
+    return RC_OK;
+}
+
+/* Nothing in that directory speaks for a snapshot newer than checkpoint `id`: no completed
+ * checkpoint, and every id used since is that of an attempt under way. A missing one may be a
+ * savepoint's. */
+static bool nothing_newer(const struct env *env, const char *job_dir, uint64_t id)
+{
+    struct later_ids l = {.fs = env->fs, .job_dir = job_dir, .after = id, .newest = id};
+    struct err ignored = {0};
+
+    return fs_list(env->fs, job_dir, note_later_id, &l, &ignored) == RC_OK && !l.completed &&
+           l.attempts == l.newest - id;
+}
+
+/* A checkpoint in a job's directory: the run that wrote there has ended, and what it left after it
+ * belongs to no newer snapshot. A savepoint does not say. */
 static bool run_has_ended(const struct env *env, const char *snapshot_dir)
 {
     char job_dir[FS_PATH_MAX];
@@ -148,7 +186,7 @@ static bool run_has_ended(const struct env *env, const char *snapshot_dir)
 
     return layout_parse_checkpoint(path_base(snapshot_dir), &id) &&
            path_dir(job_dir, sizeof job_dir, snapshot_dir, NULL) == RC_OK &&
-           job_dir_is_deserted(env->fs, job_dir);
+           job_dir_is_deserted(env->fs, job_dir) && nothing_newer(env, job_dir, id);
 }
 
 static enum rc find_snapshot(const struct env *env, const struct config *config,

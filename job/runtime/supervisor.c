@@ -318,7 +318,9 @@ static void restart(struct job *job)
         mutex_lock(&job->mutex);
         job->restarts++;
         mutex_unlock(&job->mutex);
-        deploy(job, assignment, checkpoint_id, writer_dead);
+        /* What a savepoint newer than the checkpoint names is no leftover. */
+        deploy(job, assignment, checkpoint_id,
+               writer_dead && driver_newest_savepoint(job->driver) <= checkpoint_id);
         return;
     }
     err_wrap(&err, rc, "restart from checkpoint %llu", (unsigned long long)checkpoint_id);
