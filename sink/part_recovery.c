@@ -82,14 +82,16 @@ static void lose(struct look *l, struct recovered_part *part, const char *path, 
                  (unsigned long long)part->record.row_count, why);
 }
 
-/* What lies at `path` has the bytes of the record, or the part is lost. */
+/* What lies at `path` begins with the bytes of the record, and has no more if `exactly`, or the
+ * part is lost. */
 static enum rc check_content(struct look *l, struct recovered_part *part, const char *path,
-                             uint64_t size_bytes, struct err *err)
+                             uint64_t size_bytes, bool exactly, struct err *err)
 {
     char why[96];
     bool fits;
 
-    if (size_bytes < part->record.size_bytes) {
+    if (size_bytes < part->record.size_bytes ||
+        (exactly && size_bytes != part->record.size_bytes)) {
         snprintf(why, sizeof why, "has %llu of %llu bytes", (unsigned long long)size_bytes,
                  (unsigned long long)part->record.size_bytes);
         lose(l, part, path, false, why);
@@ -124,10 +126,9 @@ static enum rc look_below(struct look *l, struct recovered_part *part, const cha
         return RC_OK;
     }
     if (hidden)
-        return check_content(l, part, hidden_path, hidden_bytes, err);
-    /* A pending part in view was delivered; what its reader did to it is not our concern. An open
-     * one must hold our rows. */
-    return part->open ? check_content(l, part, final_path, final_bytes, err) : RC_OK;
+        return check_content(l, part, hidden_path, hidden_bytes, false, err);
+    /* A later run may have gone on with an open part; a pending one was delivered as it is. */
+    return check_content(l, part, final_path, final_bytes, !part->open, err);
 }
 
 static enum rc look_up(struct look *l, struct recovered_part *part, struct err *err)

@@ -7,8 +7,8 @@
  *                    at its length           committed: nothing
  *
  * A part is looked for where it was written, and where that is gone, at the same place below the
- * present directory (the sink's directory was moved). Bytes are taken over only if length and
- * digest fit. The look-up changes nothing; putting in order can be repeated after a crash at any
+ * present directory (the sink's directory was moved). Bytes are taken over, or taken for
+ * delivered, only if length and digest fit. The look-up changes nothing; putting in order can be repeated after a crash at any
  * point. Thread: the task's. After: FileWriter, FileCommitter, LocalRecoverableFsDataOutputStream
  * (Flink).
  */

@@ -579,6 +579,33 @@ END_TEST
 
 /* Nothing of ours makes both names; whoever did, no byte of a finished file is ever replaced (C8).
  */
+/* A pending part that is in view already must be what the checkpoint delivered: same length, same bytes. */
+START_TEST(finished_part_with_other_content_is_corrupt)
+{
+    static const char *const content[] = {"1\n2\n3\n4\n", "1\n2\n", "1\n2\n4\n"};
+    static const char *const why[] = {"(3 rows): has 8 of 6 bytes", "(3 rows): has 4 of 6 bytes",
+                                      "(3 rows): holds other bytes than the checkpoint wrote"};
+    struct sink_snapshot checkpoint;
+    struct fs_file *f;
+    char path[FS_PATH_MAX];
+
+    open_sink(NULL);
+    write_rows(1, 3);
+    checkpoint = prepare(1, false);
+    commit(1);
+    open_sink(&checkpoint); /* as it was delivered: nothing to do */
+    sink_abort(s);
+    s = NULL;
+    snprintf(path, sizeof path, "%s", only_file(RIG_DIR, false));
+    ck_assert_ok(fs_unlink(fs, path, &err));
+    ck_assert_ok(fs_create(fs, path, &f, &err));
+    ck_assert_ok(fs_append(f, bytes_of_str(content[_i]), &err));
+    ck_assert_ok(fs_close(&f, &err));
+    ck_assert_rc_msg(file_sink_open(&rig.config, &checkpoint, &s, &err), RC_CORRUPT, why[_i]);
+    ck_assert_msg(strstr(err.msg, path) != NULL, "%s", err.msg);
+}
+END_TEST
+
 START_TEST(finished_file_is_never_overwritten)
 {
     char pending_path[FS_PATH_MAX], open_path[FS_PATH_MAX], final_path[FS_PATH_MAX];
@@ -775,6 +802,7 @@ static void add_restores(TCase *tc)
                         3);
     tcase_add_loop_test(tc, cut_part_is_corrupt, 0, 2);
     tcase_add_loop_test(tc, damaged_part_is_corrupt, 0, 2);
+    tcase_add_loop_test(tc, finished_part_with_other_content_is_corrupt, 0, 3);
     tcase_add_test(tc, finished_file_is_never_overwritten);
     tcase_add_loop_test(tc, leftovers_of_the_dead_run_are_removed_and_strangers_stay, 0, 2);
     tcase_add_test(tc, sweep_spares_the_other_subtasks_of_the_same_run);
