@@ -44,6 +44,7 @@ struct operator_context {
     struct keyed_backend *keyed; /* NULL unless the spec says keyed */
     struct operator_state *state;
     struct operator_metrics *metrics;
+    bool draining;               /* set before end_input: a stop ends the data, and its savepoint follows and is notified */
     void (*wake)(void *ctx); /* any thread: step the task again */
     void *wake_ctx;
 };

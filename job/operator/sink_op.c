@@ -2,7 +2,7 @@
  *
  * Files: rows go to the bucket of their partition values; what a checkpoint must hold of the sink is prepared at its barrier and kept
  * as split list states; the sink commits when the checkpoint is notified as complete (C7). Without checkpoints the end of
- * the input commits. Print shows each change as Flink's print connector does. See operators.h, sink/sink.h. */
+ * the input commits, unless it is that of a stop with drain, which takes its savepoint first. Print shows each change as Flink's print connector does. See operators.h, sink/sink.h. */
 #include "job/datetime.h"
 #include "job/operator/operators.h"
 #include "sink/sink.h"
@@ -340,7 +340,7 @@ static enum rc sink_op_end_input(struct operator *op, struct output *out, struct
 
     (void)out;
     s->input_ended = true;
-    if (s->sink == NULL || s->checkpointing)
+    if (s->sink == NULL || s->checkpointing || s->ctx->draining)
         return RC_OK;
     /* Nobody will take a checkpoint: the end of the input is the only commit there is. */
     RETURN_IF_ERR(prepare(s, UINT64_MAX, err));

@@ -87,6 +87,8 @@ enum rc task_prepare_barrier(struct task *t, enum step_result *result, struct er
     }
     t->draining_for = t->barrier.checkpoint_id;
     t->ending = true;
+    for (uint32_t i = 0; i < t->operator_count; i++)
+        t->chain[i].ctx.draining = true;
     if (!t->source || t->input_ended)
         return RC_OK;
     ops = (const struct source_operator_ops *)(const void *)t->chain[0].op->ops;
