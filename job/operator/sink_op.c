@@ -24,7 +24,7 @@ struct sink_op {
     struct sink *sink;       /* NULL for blackhole and collect */
     struct encoder *encoder; /* SINK_FILES */
     struct buf bytes;        /* encoded rows of the batch at hand */
-    bool checkpointing;      /* somebody will notify completions */
+    bool checkpointing;      /* a checkpoint comes after the end of the input */
     bool input_ended;
     struct bucket_rows *buckets; /* of the batch at hand; slots are kept */
     uint32_t bucket_count, bucket_cap;
@@ -92,7 +92,7 @@ static enum rc sink_op_open(struct operator *op, const struct operator_context *
     bool named = spec->print_identifier != NULL && spec->print_identifier[0] != '\0';
 
     s->ctx = ctx;
-    s->checkpointing = config_has(ctx->config, OPT_CP_INTERVAL);
+    s->checkpointing = config_has(ctx->config, OPT_CP_INTERVAL) && config_bool(ctx->config, OPT_CP_AFTER_FINISH);
     switch (spec->kind) {
     case SINK_FILES:
         return open_files(s, err);
