@@ -169,11 +169,11 @@ void deployment_post(struct deployment *d, uint32_t task, const struct task_mess
         m->release(m->target);
 }
 
-void deployment_cancel(struct deployment *d)
+void deployment_cancel(struct deployment *d, bool commit_completed)
 {
     for (uint32_t i = 0; i < d->task_count; i++) {
         if (!d->ended[i])
-            task_cancel(d->tasks[i]);
+            task_cancel(d->tasks[i], commit_completed);
     }
 }
 

@@ -34,7 +34,7 @@ uint32_t deployment_task_count(const struct deployment *d);
 const char *deployment_task_name(const struct deployment *d, uint32_t task);
 /* A task that has ended (deployment_ended said so) is passed over. */
 void deployment_post(struct deployment *d, uint32_t task, const struct task_message *m);
-void deployment_cancel(struct deployment *d);
+void deployment_cancel(struct deployment *d, bool commit_completed); /* as task_cancel */
 /* Note that a task has ended; true: it was the last. */
 bool deployment_ended(struct deployment *d, uint32_t task);
 bool deployment_all_ended(const struct deployment *d);

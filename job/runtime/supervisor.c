@@ -134,7 +134,7 @@ static void tear_down(struct job *job)
     if (job->tearing_down)
         return;
     job->tearing_down = true;
-    deployment_cancel(job->deployment);
+    deployment_cancel(job->deployment, job->state == JOB_CANCELLING);
 }
 
 /* ---- deploying --------------------------------------------------------------------------------

@@ -76,8 +76,10 @@ void task_discard_mail(struct task *t)
     }
 }
 
-void task_cancel(struct task *t)
+void task_cancel(struct task *t, bool commit_completed)
 {
+    if (commit_completed)
+        atomic_store(&t->commit_completed, true);
     atomic_store(&t->cancelled, true);
     executor_wake(&t->runnable);
 }
@@ -160,6 +162,27 @@ static enum rc take_mailbox(struct task *t, struct err *err)
         mem_free(m);
     }
     return rc;
+}
+
+/* Cancelled with the word of a completed checkpoint still in the mailbox: commit it. Nobody restores
+ * it by itself, so what it holds would stay hidden. */
+static void commit_mail(struct task *t)
+{
+    struct task_message *m = take_messages(t), *next;
+    struct err err = {0};
+    enum rc rc = RC_OK;
+
+    for (; m != NULL; m = next) {
+        next = m->next;
+        if (m->kind == TASK_TRIGGER)
+            m->release(m->target);
+        else if (m->kind == TASK_COMPLETE && rc == RC_OK)
+            rc = task_complete(t, m->checkpoint_id, &err);
+        mem_free(m);
+    }
+    if (rc != RC_OK)
+        log_line(t->config.env->log, LOG_WARN, "cancelled task did not commit name=\"%s\": %s",
+                 t->name, err.msg);
 }
 
 static enum rc tick(struct task *t, int64_t now, struct err *err)
@@ -396,8 +419,11 @@ static enum step_result task_step(struct runnable *r, int64_t now, int64_t *dead
     struct err err = {0};
 
     account(t, now);
-    if (t->phase != PHASE_CLOSING && atomic_load(&t->cancelled))
+    if (t->phase != PHASE_CLOSING && atomic_load(&t->cancelled)) {
+        if (t->phase == PHASE_RUNNING && atomic_load(&t->commit_completed))
+            commit_mail(t);
         begin_close(t, TASK_CANCELED);
+    }
     if (t->phase != PHASE_CLOSING)
         task_collect_async(t);
     if (t->phase == PHASE_NEW) {

@@ -114,8 +114,9 @@ void task_discard_mail(struct task *t);
 struct runnable *task_runnable(struct task *t);
 /* Any thread. Messages are taken in order. */
 void task_post(struct task *t, const struct task_message *m);
-/* Any thread: stop at the next step, commit nothing. */
-void task_cancel(struct task *t);
+/* Any thread: stop at the next step. commit_completed: what checkpoints complete by now hold is
+ * committed first; else nothing is. */
+void task_cancel(struct task *t, bool commit_completed);
 /* "GroupAggregate[k] (1/2)" */
 const char *task_name(const struct task *t);
 /* Any thread: a copy for REST. */

@@ -86,6 +86,7 @@ struct task {
     struct task_message *first_message GUARDED_BY(mutex), *last_message GUARDED_BY(mutex);
     struct async_part *finished_parts GUARDED_BY(mutex);
     _Atomic bool has_messages, has_parts, cancelled;
+    _Atomic bool commit_completed; /* set before cancelled */
     _Atomic enum task_state state;
     _Atomic int64_t start_wall_ms, end_wall_ms;
     _Atomic uint64_t busy_ns, idle_ns, backpressured_ns;
