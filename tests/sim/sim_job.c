@@ -216,7 +216,7 @@ START_TEST(each_row_is_shown_once_in_every_order)
             struct err why;
 
             job_failure(job, &why);
-            ck_assert_msg(state != JOB_FAILED || sim_fs_down(w.env.fs), "seed %llu, life %d: %s",
+            ck_assert_msg(state != JOB_FAILED || crashed, "seed %llu, life %d: %s",
                           (unsigned long long)w.seed, life, why.msg);
         }
         job_free(job);
