@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "checkpoint/layout.h"
+#include "checkpoint/stopped.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -238,6 +239,7 @@ struct candidate {
     int64_t wall_ms;   /* completion; of an unreadable one the time of its _metadata file */
     int64_t group_ms;  /* of the newest readable one of its group; all unreadable: the latest */
     bool has_metadata;
+    bool stop;          /* named by STOPPED: nothing older may take its place */
     enum rc rc;         /* of reading its _metadata */
     const char *reason; /* why it cannot be read; NULL */
     const char *job_name;
@@ -286,6 +288,54 @@ static enum rc list_one(void *ctx, const char *name, struct err *err UNUSED)
     return RC_OK;
 }
 
+/* The savepoint of a stop counts among the checkpoints of its job. */
+static enum rc add_stop(struct candidates *c, struct err *err)
+{
+    struct stopped stopped = {LAYOUT_CHECKPOINT_ID_MAX, c->dir, NULL}; /* unreadable: the newest */
+    struct err local = {0};
+    struct candidate *k;
+    enum rc rc = stopped_read(c->fs, c->dir, c->arena, &stopped, &local);
+
+    if (rc == RC_NOT_FOUND)
+        return RC_OK;
+    if (rc == RC_IO)
+        return err_set(err, rc, "%s", local.msg);
+    add_candidate(c, "", stopped.checkpoint_id);
+    k = &c->items[c->count - 1];
+    k->dir = stopped.savepoint_dir;
+    k->job_name = stopped.job_name;
+    k->stop = true;
+    k->rc = rc;
+    if (rc != RC_OK)
+        k->reason = arena_strdup(c->arena, local.msg);
+    return RC_OK;
+}
+
+/* Not there, or not readable: it stays a candidate all the same, to be refused. */
+static enum rc look_at_stop(struct candidates *c, struct candidate *k, struct err *err)
+{
+    struct checkpoint_metadata meta;
+    struct err local = {0};
+    char path[FS_PATH_MAX];
+    struct fs_stat st;
+    uint64_t bytes;
+
+    RETURN_IF_ERR(path_join(path, sizeof path, k->group, LAYOUT_STOPPED, err));
+    k->has_metadata = true;
+    if (fs_stat(c->fs, path, &st, NULL) == RC_OK)
+        k->wall_ms = st.mtime_wall_ms;
+    if (k->rc != RC_OK)
+        return RC_OK;
+    k->rc = recovery_read_metadata(c->fs, k->dir, c->arena, &meta, &bytes, &local);
+    if (k->rc == RC_IO)
+        return err_set(err, RC_IO, "%s", local.msg);
+    if (k->rc != RC_OK)
+        k->reason = arena_strdup(c->arena, local.msg);
+    else
+        k->wall_ms = meta.completed_wall_ms;
+    return RC_OK;
+}
+
 /* Fills what ordering needs. A checkpoint without _metadata was never completed and is no candidate
  * (B02). */
 static enum rc look_at(struct candidates *c, struct candidate *k, struct err *err)
@@ -297,6 +347,8 @@ static enum rc look_at(struct candidates *c, struct candidate *k, struct err *er
     uint64_t bytes;
     enum rc rc;
 
+    if (k->stop)
+        return look_at_stop(c, k, err);
     RETURN_IF_ERR(path_join(path, sizeof path, k->dir, LAYOUT_METADATA, err));
     rc = fs_stat(c->fs, path, &st, &local);
     if (rc == RC_NOT_FOUND)
@@ -364,11 +416,13 @@ static enum rc collect(struct candidates *c, const char *dir, struct err *err)
 
     c->dir = dir;
     RETURN_IF_ERR(fs_list(c->fs, dir, list_one, c, err));
+    RETURN_IF_ERR(add_stop(c, err));
     c->savepoints = false; /* of the root alone */
     jobs = c->job_count;
     for (size_t i = 0; i < jobs; i++) {
         c->dir = c->job_dirs[i];
         RETURN_IF_ERR(fs_list(c->fs, c->job_dirs[i], list_one, c, err));
+        RETURN_IF_ERR(add_stop(c, err));
         c->job_count = jobs; /* a job has no jobs */
     }
     for (size_t i = 0; i < c->count; i++)
@@ -427,6 +481,17 @@ static void skip_unknown(const struct candidates *c, size_t chosen, struct recov
             add_skip(r, c->count, c->items[i].dir, c->items[i].reason);
 }
 
+/* Its results are committed: from an older checkpoint they would come twice. */
+static enum rc refuse_stop(const struct candidate *k, enum rc rc, const char *reason,
+                           struct err *err)
+{
+    return err_set(err, rc == RC_NOT_FOUND ? RC_STATE : rc,
+                   "%s/%s: the job was stopped with savepoint %s, which cannot be restored (%s); "
+                   "an older checkpoint would repeat results: name one to start from, or delete "
+                   "that file",
+                   k->group, LAYOUT_STOPPED, k->dir, reason);
+}
+
 static enum rc choose(struct candidates *c, const char *dir, struct recovered *r, struct err *err)
 {
     bool all_too_new = true;
@@ -447,6 +512,8 @@ static enum rc choose(struct candidates *c, const char *dir, struct recovered *r
         }
         if (rc == RC_IO)
             return err_set(err, rc, "%s", local.msg);
+        if (k->stop)
+            return refuse_stop(k, rc, k->reason != NULL ? k->reason : local.msg, err);
         all_too_new = all_too_new && rc == RC_VERSION;
         add_skip(r, c->count, k->dir, k->reason != NULL ? k->reason : local.msg);
     }

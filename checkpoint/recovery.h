@@ -47,6 +47,8 @@ struct recovery_options {
     bool checkpoints_only; /* a root: leave savepoints out */
 };
 
+/* Of a job's directory the savepoint of its last stop is taken when no checkpoint there is newer
+ * (stopped.h); RC_STATE, or why it cannot be read: it cannot be restored, and nothing older is. */
 /* `uri`: a _metadata file, a directory with one (chk-<n>, savepoint), a job's directory, or a root
  * of several jobs or savepoints; a path or a file: URI. */
 MUST_USE enum rc recovery_open(const struct env *env, const char *uri,

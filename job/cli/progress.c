@@ -225,6 +225,16 @@ void progress_free(struct progress *p)
 /* ---- the report
  * ----------------------------------------------------------------------------------- */
 
+/* The savepoint of a stop, unless the job went on from something else since. */
+static bool ends_in_stop(const struct checkpoint_stats *c)
+{
+    const struct checkpoint_detail *s = c->latest_savepoint;
+
+    return s != NULL && s->external_path != NULL && checkpoint_kind_is_sync(s->kind) &&
+           (c->latest_completed == NULL || c->latest_completed->id < s->id) &&
+           !(c->restored && c->restored_id < s->id && c->restored_wall_ms > s->latest_ack_wall_ms);
+}
+
 void job_resume_path(struct job *job, char out[FS_PATH_MAX])
 {
     struct arena *a = arena_new(0);
@@ -232,8 +242,10 @@ void job_resume_path(struct job *job, char out[FS_PATH_MAX])
     const char *path = NULL;
 
     job_checkpoint_stats(job, a, &c);
-    if (c.latest_completed != NULL && c.latest_completed->external_path != NULL &&
-        !c.latest_completed->discarded)
+    if (ends_in_stop(&c))
+        path = c.latest_savepoint->external_path;
+    else if (c.latest_completed != NULL && c.latest_completed->external_path != NULL &&
+             !c.latest_completed->discarded)
         path = c.latest_completed->external_path;
     else if (c.restored)
         path = c.restored_path;

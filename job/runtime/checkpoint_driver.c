@@ -8,6 +8,7 @@
 
 #include "base/thread.h"
 #include "checkpoint/savepoint.h"
+#include "checkpoint/stopped.h"
 
 #include <stdio.h>
 
@@ -47,6 +48,7 @@ struct checkpoint_driver {
     bool down;     /* tasks are being torn down */
     bool replaced; /* a checkpoint was completed here */
     uint64_t newest_savepoint; /* completed here; 0: none */
+    bool stopped;  /* STOPPED lies in the job's directory */
     bool ending;
     enum job_end end;
 };
@@ -330,10 +332,50 @@ static bool acked_past_the_data(const struct checkpoint_driver *d, const struct 
     return true;
 }
 
+static void log_trouble(struct checkpoint_driver *d, const char *what, uint64_t id,
+                        const struct err *err)
+{
+    log_line(d->config.env->log, LOG_WARN, "%s checkpoint_id=%llu job=%s: %s", what,
+             (unsigned long long)id, d->config.job_id, err->msg);
+}
+
+/* Before anyone commits what a stop's savepoint holds: a resume from an older checkpoint would
+ * bring it again. Without that nobody is told; the job then goes on from the savepoint. */
+static bool note_stop(struct checkpoint_driver *d, const struct attempt *a)
+{
+    const char *job_dir = storage_job_dir(d->config.storage);
+    struct stopped stopped = {a->id, storage_attempt_dir(a->storage), d->config.graph->job_name};
+    struct err err = {0};
+
+    if (job_dir == NULL)
+        return true;
+    d->stopped = true; /* also when the answer was lost */
+    if (stopped_write(d->config.env->fs, job_dir, &stopped, &err) == RC_OK)
+        return true;
+    log_trouble(d, "stop not noted", a->id, &err);
+    d->config.hooks.fail_job(d->config.hooks.ctx, err.msg);
+    return false;
+}
+
+static void forget_stop(struct checkpoint_driver *d)
+{
+    struct err err = {0};
+
+    if (!d->stopped)
+        return;
+    if (stopped_remove(d->config.env->fs, storage_job_dir(d->config.storage), &err) == RC_OK)
+        d->stopped = false;
+    else
+        log_trouble(d, "note of an earlier stop not deleted", 0, &err);
+}
+
 static void notify_complete(struct checkpoint_driver *d, uint64_t checkpoint_id)
 {
     const struct attempt *a = d->attempt;
 
+    if (a != NULL && a->id == checkpoint_id && checkpoint_kind_is_sync(a->barrier.kind) &&
+        !note_stop(d, a))
+        return;
     post_all(d, TASK_COMPLETE, checkpoint_id);
     if (a != NULL && a->id == checkpoint_id && a->barrier.kind == CHECKPOINT_PERIODIC &&
         d->final_checkpoint && acked_past_the_data(d, a)) {
@@ -360,13 +402,6 @@ static void end_data(struct checkpoint_driver *d)
 
 /* ---- deletions, on the cleaner's thread -------------------------------------------------------
  */
-
-static void log_trouble(struct checkpoint_driver *d, const char *what, uint64_t id,
-                        const struct err *err)
-{
-    log_line(d->config.env->log, LOG_WARN, "%s checkpoint_id=%llu job=%s: %s", what,
-             (unsigned long long)id, d->config.job_id, err->msg);
-}
 
 static void clean_attempt(void *ctx, uint64_t id)
 {
@@ -462,6 +497,8 @@ static void adopt(struct checkpoint_driver *d, uint64_t checkpoint_id)
     ASSERT(d->attempt != NULL && d->attempt->id == checkpoint_id);
     d->attempt->complete = true;
     log_complete(d, d->attempt);
+    if (d->attempt->barrier.kind == CHECKPOINT_PERIODIC)
+        forget_stop(d); /* it is newer */
 }
 
 static void perform(struct checkpoint_driver *d, const struct coordinator_action *a,
@@ -628,6 +665,8 @@ void driver_shutdown(struct checkpoint_driver *d, enum job_end end)
     d->down = true;
     d->end = end;
     d->ending = true;
+    if (end == JOB_END_FINISHED && driver_stop_path(d) == NULL)
+        forget_stop(d); /* it went on from the stop, to its end */
     feed(d, (struct coordinator_event){.kind = EVENT_SHUTDOWN, .end = end});
     cleaner_drain(d->cleaner);
     leave_completed(d);

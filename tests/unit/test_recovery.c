@@ -3,6 +3,7 @@
 
 #include "checkpoint/layout.h"
 #include "checkpoint/savepoint.h"
+#include "checkpoint/stopped.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/fault_fs.h"
 #include "tests/lib/scene.h"
@@ -347,6 +348,53 @@ START_TEST(what_another_job_cannot_read_is_not_in_the_way_of_this_one)
 }
 END_TEST
 
+/* What the savepoint of a stop holds is committed: nothing older takes its place. */
+START_TEST(the_savepoint_of_a_stop_is_newer_than_the_checkpoints_before_it)
+{
+    struct storage_attempt *a;
+    struct stopped stopped;
+    const char *dir;
+
+    make_savepoint(4, &a);
+    dir = arena_strdup(arena, storage_attempt_dir(a));
+    storage_attempt_free(a);
+    stopped = (struct stopped){4, dir, "scene"};
+    ck_assert_ok(stopped_write(fs, JOB_DIR, &stopped, &err));
+    ck_assert_ok(stopped_write(fs, JOB_DIR, &stopped, &err)); /* replaces */
+    ck_assert_ok(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err));
+    ck_assert_str_eq(r.dir, dir);
+    ck_assert_uint_eq(r.skip_count, 0);
+    ck_assert_ok(open_path(JOB_DIR, &plain));
+    ck_assert_str_eq(r.dir, dir);
+    ck_assert_ok(open_path(JOB_DIR "/chk-2", &plain)); /* as asked for */
+    ck_assert_uint_eq(r.meta->checkpoint_id, 2);
+    recovered_release(&r);
+    ck_assert_rc(recovery_newest_of_job(&scene.env, "/ckpt", "another", &r, &err), RC_NOT_FOUND);
+
+    ck_assert_ok(fs_rename(sim, dir, "/gone", &err));
+    ck_assert_rc_msg(open_path(JOB_DIR, &plain), RC_STATE, dir);
+    recovered_release(&r);
+    ck_assert_rc_msg(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err), RC_STATE, dir);
+    ck_assert_ok(scene_checkpoint(&scene, 5, &err)); /* the job went on */
+    ck_assert_ok(open_path(JOB_DIR, &plain));
+    ck_assert_uint_eq(r.meta->checkpoint_id, 5);
+    ck_assert_ok(stopped_remove(fs, JOB_DIR, &err));
+    ck_assert_ok(stopped_remove(fs, JOB_DIR, &err));
+    ck_assert(!fs_exists(sim, JOB_DIR "/STOPPED"));
+}
+END_TEST
+
+START_TEST(a_note_of_a_stop_that_cannot_be_read_is_refused)
+{
+    static const uint64_t lengths[] = {0, 1, 2, 9, 17};
+    struct stopped stopped = {4, "/ckpt/savepoint", "scene"};
+
+    ck_assert_ok(stopped_write(fs, JOB_DIR, &stopped, &err));
+    cut(JOB_DIR "/STOPPED", lengths[_i]);
+    ck_assert_rc_msg(open_path(JOB_DIR, &plain), RC_CORRUPT, "STOPPED: not the three lines");
+}
+END_TEST
+
 START_TEST(the_newest_id_of_a_directory_counts_incomplete_ones)
 {
     uint64_t id;
@@ -378,4 +426,6 @@ TEST_MAIN("recovery", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, resume_takes_the_newest_checkpoint_of_that_job_over_all_directories);
           tcase_add_test(tc, resume_does_not_start_afresh_over_what_it_cannot_read);
           tcase_add_test(tc, what_another_job_cannot_read_is_not_in_the_way_of_this_one);
+          tcase_add_test(tc, the_savepoint_of_a_stop_is_newer_than_the_checkpoints_before_it);
+          tcase_add_loop_test(tc, a_note_of_a_stop_that_cannot_be_read_is_refused, 0, 5);
           tcase_add_test(tc, the_newest_id_of_a_directory_counts_incomplete_ones);)

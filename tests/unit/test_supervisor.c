@@ -220,7 +220,8 @@ START_TEST(stop_and_go_on_at_another_parallelism)
     set("state.backend.type", _i == 0 ? "hashmap" : ROCKSDB);
     board.pause_ns = NS_PER_MS;
     for (int i = 0; i < 4; i++) {
-        struct job_restore restore = {.path = path};
+        /* The third goes on by --resume: no checkpoint is left, the stop's savepoint is. */
+        struct job_restore restore = {.path = i == 2 ? NULL : path, .resume = true};
         struct job *job = start(parallelism[i], parallelism[3 - i], i == 0 ? NULL : &restore);
         struct job_operation op;
 
@@ -301,6 +302,7 @@ START_TEST(cancel_and_resume)
 {
     struct job *job;
     struct job_restore restore = {.resume = true};
+    struct graph *g;
     char id[64];
 
     set("state.backend.type", _i == 0 ? "hashmap" : ROCKSDB);
@@ -319,6 +321,13 @@ START_TEST(cancel_and_resume)
     expect_totals(8000);
     job_free(job);
     ck_assert_int_eq(count_checkpoints(id), 1); /* NO_CLAIM never deletes */
+    /* A checkpoint in memory takes no snapshot's place. */
+    set("execution.checkpointing.storage", "jobmanager");
+    restore = (struct job_restore){.path = tmpdir_at(&tmp, "cp"), .claim_mode = CLAIM_CLAIM};
+    g = toy_graph(&board, 1, 1, 10);
+    ck_assert_rc_msg(job_start(&env, config, g, &restore, &job, &err), RC_INVALID,
+                     "execution.checkpointing.dir");
+    graph_free(g);
 }
 END_TEST
 
