@@ -5,6 +5,7 @@
 #include "job/cli/sql_engine.h"
 
 #include "job/cli/client.h"
+#include "job/datetime.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -30,6 +31,14 @@ static const char *text_of(const json_t *o, const char *key)
 /* ---- columns and rows
  * ------------------------------------------------------------------------------ */
 
+static struct type timestamp_ltz(int32_t precision)
+{
+    struct type type = type_of(TYPE_TIMESTAMP_LTZ);
+
+    type.precision = (uint8_t)precision;
+    return type;
+}
+
 /* Types that JSON has come as they are; all else is text as wide as its type. */
 static struct type type_from(const json_t *o)
 {
@@ -53,6 +62,9 @@ static struct type type_from(const json_t *o)
         text.length = 10;
     else if (strcmp(name, "DECIMAL") == 0)
         text.length = precision + 2;
+    else if (strcmp(name, "TIMESTAMP_WITH_LOCAL_TIME_ZONE") == 0 && precision >= 0 &&
+             precision <= 9)
+        return timestamp_ltz(precision); /* shown in this session's zone */
     else if (strncmp(name, "TIMESTAMP", 9) == 0)
         text.length = precision == 0 ? 19 : 20 + precision;
     else if (length > 0 && length < TYPE_LENGTH_MAX)
@@ -88,9 +100,13 @@ static enum row_kind kind_of(const char *word)
                                                : ROW_INSERT;
 }
 
-static enum rc append_value(struct batch_builder *b, uint32_t column, enum type_kind kind,
+static enum rc append_value(struct batch_builder *b, uint32_t column, const struct type *type,
                             const json_t *v, struct err *err)
 {
+    enum type_kind kind = type->kind;
+    bool zoned = false;
+    int64_t t;
+
     if (v == NULL || json_is_null(v))
         batch_append_null(b, column);
     else if (kind == TYPE_BOOLEAN && json_is_boolean(v))
@@ -103,6 +119,11 @@ static enum rc append_value(struct batch_builder *b, uint32_t column, enum type_
         batch_append_double(b, column, strtod(json_string_value(v), NULL));
     else if (kind == TYPE_VARCHAR && json_is_string(v))
         batch_append_bytes(b, column, bytes_of(json_string_value(v), json_string_length(v)));
+    else if (kind == TYPE_TIMESTAMP_LTZ && json_is_string(v) &&
+             timestamp_parse(bytes_of(json_string_value(v), json_string_length(v)), type->precision,
+                             &zoned, &t, NULL) == RC_OK &&
+             zoned)
+        batch_append_int(b, column, t);
     else
         return err_set(err, RC_CORRUPT, "the server sent a value of another type in column %u",
                        column + 1);
@@ -142,7 +163,7 @@ static enum rc read_rows(struct page_reader *p, const json_t *data, struct err *
                            "the server sent a row of %zu fields, there are %u columns",
                            json_array_size(fields), p->schema->field_count);
         for (uint32_t c = 0; c < p->schema->field_count; c++)
-            RETURN_IF_ERR(append_value(p->builder, c, p->schema->fields[c].type.kind,
+            RETURN_IF_ERR(append_value(p->builder, c, &p->schema->fields[c].type,
                                        json_array_get(fields, c), err));
         batch_row_end(p->builder, kind_of(text_of(row, "kind")));
         if (batch_builder_full(p->builder))

@@ -128,24 +128,30 @@ static void set_columns(struct preview *p, const struct schema *schema)
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
+/* SHOW JOBS: as a Java LocalDateTime, which leaves out what is zero: 2026-11-29T15:58:04.750,
+ * 2026-11-29T15:58:04, 2026-11-29T15:58. */
+static void print_java_local(int64_t value, uint8_t precision, struct buf *out)
+{
+    bool whole = value % (timestamp_units_per_ms(precision) * 1000) == 0;
+
+    timestamp_print_min(value, precision, 'T', whole ? 0 : 3, out);
+    if (whole && memcmp(out->data + out->len - 3, ":00", 3) == 0)
+        out->len -= 3;
+}
+
 static void print_local(struct preview *p, const struct column *c, uint32_t row, struct buf *out)
 {
     int64_t value = ((const int64_t *)c->values)[row];
     struct err ignored = {0};
-    size_t from = out->len;
 
     if (zone_timestamp_to_local(p->zone, value, c->type.precision, &value, &ignored) != RC_OK) {
         buf_append_str(out, "?");
         return;
     }
-    timestamp_print(value, c->type.precision, out);
-    if (p->result.kind ==
-        RESULT_ROWS) { /* SHOW JOBS: as a Java LocalDateTime, 2026-11-29T15:58:04.756 */
-        while (out->len > from && out->data[out->len - 1] == '0')
-            out->len--;
-        if (out->len > from + 10)
-            out->data[from + 10] = 'T';
-    }
+    if (p->result.kind == RESULT_ROWS)
+        print_java_local(value, c->type.precision, out);
+    else
+        timestamp_print(value, c->type.precision, out);
 }
 
 /* Control characters would break the table. */
