@@ -255,6 +255,13 @@ static void put_job(json_t *o, const struct job_view_dir *job, bool items)
     put(shared, "unreferenced_size", integer(job->unreferenced_bytes));
     put(o, "shared", shared);
     put(o, "orphans", orphans_json(&job->orphans));
+    if (job->orphans.stopped.savepoint_dir != NULL) {
+        json_t *stopped = json_object();
+
+        put(stopped, "id", integer(job->orphans.stopped.checkpoint_id));
+        put(stopped, "savepoint", text(job->orphans.stopped.savepoint_dir));
+        put(o, "stopped", stopped);
+    }
     for (size_t i = 0; i < job->snapshot_count; i++)
         add(checkpoints, snapshot_json(&job->snapshots[i], items));
     put(o, "checkpoints", checkpoints);

@@ -273,6 +273,9 @@ static void print_job(const struct job_view_dir *job, bool files, struct buf *ou
     buf_printf(out, "  shared/: %zu files, %s; %zu of them, %s, in no readable _metadata\n",
                job->orphans.shared_file_count, size_text(job->orphans.shared_bytes, a),
                job->unreferenced_count, size_text(job->unreferenced_bytes, b));
+    if (job->orphans.stopped.savepoint_dir != NULL)
+        buf_printf(out, "  stopped with savepoint %s (%llu)\n", job->orphans.stopped.savepoint_dir,
+                   (unsigned long long)job->orphans.stopped.checkpoint_id);
     if (files) {
         print_orphans(&job->orphans, out);
         for (size_t i = 0; i < job->snapshot_count; i++)
