@@ -52,7 +52,8 @@ static void add_value(struct arena *a, struct arg_option *o, const char *value)
 {
     const char **all = ARENA_ARRAY(a, o->count + 1, const char *);
 
-    memcpy(all, o->all, o->count * sizeof *all);
+    if (o->count > 0)
+        memcpy(all, o->all, o->count * sizeof *all);
     all[o->count++] = value;
     o->all = all;
     o->text = value;

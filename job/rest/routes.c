@@ -191,11 +191,11 @@ bool body_word(struct call *c, json_t *body, const char *what, const char *field
         return false;
     if (*out == NULL)
         return true;
-    for (size_t i = 0; i < allowed_count; i++) {
+    for (size_t i = 0; i < allowed_count; i++)
         if (strcmp(*out, allowed[i]) == 0)
             return true;
+    for (size_t i = 0; i < allowed_count; i++)
         buf_printf(&words, "%s%s", i > 0 ? ", " : "", allowed[i]);
-    }
     answer_error(c, 400,
                  "Request did not match expected format %s: \"%s\": \"%.100s\" is not one of [%s]",
                  what, field, *out, buf_cstr(&words));
