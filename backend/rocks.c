@@ -185,6 +185,7 @@ static void make_options(struct rocks_db *db, const struct rocks_config *config)
     rocksdb_options_set_stats_dump_period_sec(o, 0);
     rocksdb_options_set_stats_persist_period_sec(o, 0);
     rocksdb_options_set_keep_log_file_num(o, 1);
+    rocksdb_options_set_max_manifest_file_size(o, 4 * MIB); /* each checkpoint copies it */
     rocksdb_options_set_info_log_level(o, 2); /* warnings */
     rocksdb_options_set_use_fsync(o, 0);
     db->options = o;

@@ -100,6 +100,7 @@ static const char *const wanted[] = {
     "  track_and_verify_wals_in_manifest=false\n",
     "  paranoid_checks=true\n",
     "  atomic_flush=false\n",
+    "  max_manifest_file_size=4194304\n",
     "  rocksdb_version=" ROCKS_VERSION "\n",
 };
 
