@@ -4,7 +4,10 @@
 #define DECIMAL_BYTES 16u
 #define TIMESTAMP_BYTES 8u
 
-static inline size_t round_up8(size_t n) { return (n + 7) & ~(size_t)7; }
+static inline size_t round_up8(size_t n)
+{
+    return (n + 7) & ~(size_t)7;
+}
 
 void row_layout_init(struct row_layout *l, const enum field_kind *kinds, uint32_t field_count)
 {
@@ -36,8 +39,14 @@ static inline void clear_null(uint8_t *row, uint32_t field)
     row[(field + 8) >> 3] &= (uint8_t)~(1u << ((field + 8) & 7));
 }
 
-static inline uint32_t slot_low(const uint8_t *slot) { return get_le32(slot); }
-static inline uint32_t slot_offset(const uint8_t *slot) { return get_le32(slot + 4); }
+static inline uint32_t slot_low(const uint8_t *slot)
+{
+    return get_le32(slot);
+}
+static inline uint32_t slot_offset(const uint8_t *slot)
+{
+    return get_le32(slot + 4);
+}
 
 static inline void put_place(uint8_t *slot, size_t offset, uint32_t low)
 {
@@ -99,9 +108,12 @@ static int128 decimal_decode(const uint8_t *p, uint32_t len)
     return (int128)u;
 }
 
-/* ---- writer -------------------------------------------------------------------------------------- */
+/* ---- writer ---------------------------------------------------------------------------------- */
 
-static inline uint8_t *writer_row(const struct row_writer *w) { return w->out->data + w->start; }
+static inline uint8_t *writer_row(const struct row_writer *w)
+{
+    return w->out->data + w->start;
+}
 
 static inline uint8_t *writer_slot(const struct row_writer *w, uint32_t field)
 {
@@ -203,10 +215,10 @@ struct bytes row_writer_end(const struct row_writer *w)
     return bytes_of(writer_row(w), w->out->len - w->start);
 }
 
-/* ---- in place ------------------------------------------------------------------------------------ */
+/* ---- in place -------------------------------------------------------------------------------- */
 
-/* Where a wide field's reserved bytes lie. A row without them cannot change in place: binary_row_check refuses
- * it when it has the full size. */
+/* Where a wide field's reserved bytes lie. A row without them cannot change in place:
+ * binary_row_check refuses it when it has the full size. */
 static inline uint8_t *reserved(const struct row_layout *l, uint8_t *row, const uint8_t *slot)
 {
     ASSERT(slot_offset(slot) >= l->fixed_bytes);
@@ -295,7 +307,7 @@ void binary_row_set_timestamp(const struct row_layout *l, uint8_t *row, uint32_t
     put_le32(slot, nanos_of_ms);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 int64_t binary_row_int(const struct row_layout *l, const uint8_t *row, uint32_t field)
 {
@@ -365,9 +377,8 @@ static enum rc check_place(const struct row_layout *l, struct bytes row, uint32_
     uint64_t at = slot_offset(slot_of(l, row.data, field));
 
     if (at < l->fixed_bytes || at + len > row.len)
-        return err_set(err, RC_CORRUPT,
-                       "%s: field %u: %llu bytes at offset %llu of a row of %zu", what, field,
-                       (unsigned long long)len, (unsigned long long)at, row.len);
+        return err_set(err, RC_CORRUPT, "%s: field %u: %llu bytes at offset %llu of a row of %zu",
+                       what, field, (unsigned long long)len, (unsigned long long)at, row.len);
     return RC_OK;
 }
 

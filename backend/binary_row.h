@@ -5,14 +5,15 @@
  *     8 bytes       per field: the value in its low bytes; or where it lies in the variable part
  *     ...           variable part, each piece padded to 8 bytes with zeroes
  *
- * Little-endian. STRING and BYTES up to 7 bytes lie in their slot (top byte 0x80 | length); longer ones in the
- * variable part (slot: low u32 length, high u32 offset from the row's start). DECIMAL of more than 18 digits: unscaled value,
- * big-endian, in 16 bytes of the variable part that are reserved for null too, so that it can change in place.
- * TIMESTAMP of more than 3 digits: i64 milliseconds there (8 bytes, reserved for null too), low u32 of the slot =
- * nanoseconds of the millisecond.
+ * Little-endian. STRING and BYTES up to 7 bytes lie in their slot (top byte 0x80 | length); longer
+ * ones in the variable part (slot: low u32 length, high u32 offset from the row's start). DECIMAL
+ * of more than 18 digits: unscaled value, big-endian, in 16 bytes of the variable part that are
+ * reserved for null too, so that it can change in place. TIMESTAMP of more than 3 digits: i64
+ * milliseconds there (8 bytes, reserved for null too), low u32 of the slot = nanoseconds of the
+ * millisecond.
  *
- * Pure; any thread. The get functions trust the row: rows from outside go through binary_row_check first.
- * After: BinaryRowData, BinaryRowWriter, BinarySegmentUtils (flink-table).
+ * Pure; any thread. The get functions trust the row: rows from outside go through binary_row_check
+ * first. After: BinaryRowData, BinaryRowWriter, BinarySegmentUtils (flink-table).
  */
 #ifndef VARVE_BACKEND_BINARY_ROW_H
 #define VARVE_BACKEND_BINARY_ROW_H
@@ -59,24 +60,27 @@ struct row_writer {
 };
 void row_writer_begin(struct row_writer *w, const struct row_layout *layout, struct buf *out);
 void row_write_null(struct row_writer *w, uint32_t field);
-void row_write_int(struct row_writer *w, uint32_t field, int64_t v); /* BOOL, I8..I64 by the layout */
+void row_write_int(struct row_writer *w, uint32_t field,
+                   int64_t v); /* BOOL, I8..I64 by the layout */
 void row_write_f32(struct row_writer *w, uint32_t field, float v);
 void row_write_f64(struct row_writer *w, uint32_t field, double v);
 void row_write_bytes(struct row_writer *w, uint32_t field, struct bytes v);
-void row_write_decimal(struct row_writer *w, uint32_t field, int128 unscaled); /* I64 or DECIMAL_WIDE */
+void row_write_decimal(struct row_writer *w, uint32_t field,
+                       int128 unscaled); /* I64 or DECIMAL_WIDE */
 /* TIMESTAMP_WIDE; nanos_of_ms 0..999999. */
 void row_write_timestamp(struct row_writer *w, uint32_t field, int64_t ms, uint32_t nanos_of_ms);
 /* The row; borrowed from `out`, until it changes. */
 struct bytes row_writer_end(const struct row_writer *w);
 
-/* A row that the caller keeps and changes in place, without FIELD_BYTES: `row` has row_layout_size bytes, 8-byte
- * aligned. Begins with row kind +I and every field null. */
+/* A row that the caller keeps and changes in place, without FIELD_BYTES: `row` has row_layout_size
+ * bytes, 8-byte aligned. Begins with row kind +I and every field null. */
 void binary_row_init(const struct row_layout *l, uint8_t *row);
 void binary_row_set_null(const struct row_layout *l, uint8_t *row, uint32_t field);
 void binary_row_set_int(const struct row_layout *l, uint8_t *row, uint32_t field, int64_t v);
 void binary_row_set_f32(const struct row_layout *l, uint8_t *row, uint32_t field, float v);
 void binary_row_set_f64(const struct row_layout *l, uint8_t *row, uint32_t field, double v);
-void binary_row_set_decimal(const struct row_layout *l, uint8_t *row, uint32_t field, int128 unscaled);
+void binary_row_set_decimal(const struct row_layout *l, uint8_t *row, uint32_t field,
+                            int128 unscaled);
 void binary_row_set_timestamp(const struct row_layout *l, uint8_t *row, uint32_t field, int64_t ms,
                               uint32_t nanos_of_ms);
 
@@ -95,12 +99,14 @@ float binary_row_f32(const struct row_layout *l, const uint8_t *row, uint32_t fi
 double binary_row_f64(const struct row_layout *l, const uint8_t *row, uint32_t field);
 /* Borrowed from the row. */
 struct bytes binary_row_bytes(const struct row_layout *l, const uint8_t *row, uint32_t field);
-int128 binary_row_decimal(const struct row_layout *l, const uint8_t *row, uint32_t field); /* I64 too */
+int128 binary_row_decimal(const struct row_layout *l, const uint8_t *row,
+                          uint32_t field); /* I64 too */
 int64_t binary_row_timestamp(const struct row_layout *l, const uint8_t *row, uint32_t field,
                              uint32_t *nanos_of_ms);
 
-/* Every offset and length inside the row, sizes as the layout asks, booleans 0 or 1, nanoseconds below a million.
- * RC_CORRUPT "<what>: field 3: 90 bytes at offset 24 of a row of 56". RC_LIMIT past BINARY_ROW_BYTES_MAX. */
+/* Every offset and length inside the row, sizes as the layout asks, booleans 0 or 1, nanoseconds
+ * below a million. RC_CORRUPT "<what>: field 3: 90 bytes at offset 24 of a row of 56". RC_LIMIT
+ * past BINARY_ROW_BYTES_MAX. */
 MUST_USE enum rc binary_row_check(const struct row_layout *l, struct bytes row, const char *what,
                                   struct err *err);
 

@@ -34,7 +34,8 @@ void flusher_free(struct flusher *f)
     mem_free(f);
 }
 
-/* Routed here (C1), and in order: what RocksDB would refuse in the middle of a run, or mix up in silence. */
+/* Routed here (C1), and in order: what RocksDB would refuse in the middle of a run, or mix up in
+ * silence. */
 static uint32_t check_row(struct flusher *f, struct bytes key)
 {
     uint32_t group;
@@ -48,7 +49,7 @@ static uint32_t check_row(struct flusher *f, struct bytes key)
     return group;
 }
 
-/* ---- small sets ---------------------------------------------------------------------------------- */
+/* ---- small sets ------------------------------------------------------------------------------ */
 
 static enum rc write_batches(struct flusher *f, struct rocks_cf *cf, struct row_source *rows,
                              struct err *err)
@@ -75,7 +76,7 @@ static enum rc write_batches(struct flusher *f, struct rocks_cf *cf, struct row_
     return rc;
 }
 
-/* ---- runs ---------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 struct run_set { /* files of one flush */
     char **paths;
@@ -113,14 +114,16 @@ static enum rc run_end(struct run_set *set, struct err *err)
     return rc;
 }
 
-static enum rc run_add(struct flusher *f, struct run_set *set, const struct row_view *v, struct err *err)
+static enum rc run_add(struct flusher *f, struct run_set *set, const struct row_view *v,
+                       struct err *err)
 {
     uint32_t group = check_row(f, v->key);
 
     if (set->open != NULL) {
         uint64_t size = rocks_run_bytes(set->open);
 
-        if (size >= FLUSH_RUN_MOST_BYTES || (size >= FLUSH_RUN_CUT_BYTES && group != set->open_group))
+        if (size >= FLUSH_RUN_MOST_BYTES ||
+            (size >= FLUSH_RUN_CUT_BYTES && group != set->open_group))
             RETURN_IF_ERR(run_end(set, err));
     }
     if (set->open == NULL)
@@ -177,7 +180,8 @@ static enum rc write_runs(struct flusher *f, struct rocks_cf *cf, struct row_sou
     return rc;
 }
 
-enum rc flusher_write(struct flusher *f, struct rocks_cf *cf, struct row_source *rows, struct err *err)
+enum rc flusher_write(struct flusher *f, struct rocks_cf *cf, struct row_source *rows,
+                      struct err *err)
 {
     enum rc rc;
 

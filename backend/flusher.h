@@ -1,11 +1,12 @@
-/* flusher.h - the only writer to a subtask's database: rows of a closed epoch, of an eviction or of a restore go in as sorted
- * runs (large sets) or through the memtable (small ones).
+/* flusher.h - the only writer to a subtask's database: rows of a closed epoch, of an eviction or of
+ * a restore go in as sorted runs (large sets) or through the memtable (small ones).
  *
- * Pacing: ingestion ignores RocksDB's write stalls, so the flusher looks at the number of L0 files and at the bytes that wait
- * for compaction, and waits above the limits below.
+ * Pacing: ingestion ignores RocksDB's write stalls, so the flusher looks at the number of L0 files
+ * and at the bytes that wait for compaction, and waits above the limits below.
  *
- * Thread: one at a time; the caller sees to it that a snapshot's flush and an eviction never meet (epoch rule: between the
- * first write of a closed epoch and the return of rocks_checkpoint nothing else enters the database).
+ * Thread: one at a time; the caller sees to it that a snapshot's flush and an eviction never meet
+ * (epoch rule: between the first write of a closed epoch and the return of rocks_checkpoint nothing
+ * else enters the database).
  */
 #ifndef VARVE_BACKEND_FLUSHER_H
 #define VARVE_BACKEND_FLUSHER_H
@@ -13,10 +14,10 @@
 #include "backend/rocks.h"
 #include "backend/row_cache.h"
 
-#define FLUSH_RUN_LEAST_ROWS (64u << 10)  /* from here on as runs ... */
-#define FLUSH_RUN_LEAST_BYTES (4u << 20)  /* ... or from here on */
-#define FLUSH_RUN_CUT_BYTES (16u << 20)   /* a file ends at the next key-group border ... */
-#define FLUSH_RUN_MOST_BYTES (64u << 20)  /* ... or here at the latest */
+#define FLUSH_RUN_LEAST_ROWS (64u << 10) /* from here on as runs ... */
+#define FLUSH_RUN_LEAST_BYTES (4u << 20) /* ... or from here on */
+#define FLUSH_RUN_CUT_BYTES (16u << 20)  /* a file ends at the next key-group border ... */
+#define FLUSH_RUN_MOST_BYTES (64u << 20) /* ... or here at the latest */
 #define FLUSH_L0_FILES_MAX 24u
 #define FLUSH_PENDING_BYTES_MAX (16ull << 30)
 
@@ -31,8 +32,8 @@ struct flusher; /* opaque */
 struct flusher *flusher_new(const struct flusher_config *config);
 void flusher_free(struct flusher *f);
 
-/* Writes all rows: ascending keys whose groups lie in the range (asserted). After an error the family may hold a part
- * of them: the backend is unusable then. */
+/* Writes all rows: ascending keys whose groups lie in the range (asserted). After an error the
+ * family may hold a part of them: the backend is unusable then. */
 MUST_USE enum rc flusher_write(struct flusher *f, struct rocks_cf *cf, struct row_source *rows,
                                struct err *err);
 

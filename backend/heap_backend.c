@@ -1,6 +1,7 @@
-/* heap_backend.c - keyed_backend in memory (`hashmap`): the row caches are the state, a snapshot is one keyed stream of
- * all rows. Memory is unbounded by nature: it grows with the state (memory_bytes does not limit it). Serves small
- * jobs, simulation, and as the oracle for rocks_backend.c. After: HeapKeyedStateBackend (flink-runtime). */
+/* heap_backend.c - keyed_backend in memory (`hashmap`): the row caches are the state, a snapshot is
+ * one keyed stream of all rows. Memory is unbounded by nature: it grows with the state
+ * (memory_bytes does not limit it). Serves small jobs, simulation, and as the oracle for
+ * rocks_backend.c. After: HeapKeyedStateBackend (flink-runtime). */
 #include "backend/keyed_core.h"
 #include "backend/keyed_stream.h"
 
@@ -66,7 +67,7 @@ static enum rc heap_del(struct keyed_state *s, const struct key_batch *keys, str
     return row_cache_del(core_state_of(s)->cache, keys, true, err);
 }
 
-/* ---- scans --------------------------------------------------------------------------------------- */
+/* ---- scans ----------------------------------------------------------------------------------- */
 
 static enum rc heap_scan_open(struct keyed_state *s, struct bytes prefix, struct keyed_cursor **out,
                               struct err *err)
@@ -112,7 +113,7 @@ static void heap_scan_close(struct keyed_cursor *cursor)
     mem_free(c);
 }
 
-/* ---- snapshots ----------------------------------------------------------------------------------- */
+/* ---- snapshots ------------------------------------------------------------------------------- */
 
 static enum rc heap_snapshot_begin(struct keyed_backend *b, uint64_t checkpoint_id,
                                    struct keyed_snapshot **out, struct err *err)
@@ -146,7 +147,8 @@ static void refill(struct state_rows *r)
 {
     if (r->end || r->next < r->count)
         return;
-    r->count = row_snapshot_rows(r->snapshot)->next(row_snapshot_rows(r->snapshot), r->views, WRITE_VIEWS);
+    r->count =
+        row_snapshot_rows(r->snapshot)->next(row_snapshot_rows(r->snapshot), r->views, WRITE_VIEWS);
     r->next = 0;
     r->end = r->count == 0;
 }
@@ -256,7 +258,7 @@ static void heap_stats(struct keyed_backend *b, struct keyed_stats *out)
     }
 }
 
-/* ---- opening ------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static const struct keyed_backend_ops heap_ops = {
     .close = heap_close,
@@ -292,7 +294,8 @@ enum rc heap_backend_open(const struct keyed_backend_config *config, struct keye
         return rc;
     }
     if (config->local_dir != NULL && config->restore_count > 0)
-        (void)!fs_rmdir(config->env->fs, config->local_dir, &ignored); /* a restore may have made it */
+        (void)!fs_rmdir(config->env->fs, config->local_dir,
+                        &ignored); /* a restore may have made it */
     *out = &b->core.base;
     return RC_OK;
 }

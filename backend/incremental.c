@@ -12,7 +12,10 @@ struct incremental {
     uint64_t round;
 };
 
-struct incremental *incremental_new(void) { return mem_calloc(1, sizeof(struct incremental)); }
+struct incremental *incremental_new(void)
+{
+    return mem_calloc(1, sizeof(struct incremental));
+}
 
 void incremental_free(struct incremental *inc)
 {
@@ -90,7 +93,10 @@ bool incremental_find(struct incremental *inc, const char *local_name, uint64_t 
     return true;
 }
 
-void incremental_begin(struct incremental *inc) { inc->round++; }
+void incremental_begin(struct incremental *inc)
+{
+    inc->round++;
+}
 
 void incremental_end(struct incremental *inc)
 {
@@ -100,4 +106,7 @@ void incremental_end(struct incremental *inc)
     }
 }
 
-size_t incremental_count(const struct incremental *inc) { return inc->count; }
+size_t incremental_count(const struct incremental *inc)
+{
+    return inc->count;
+}

@@ -102,8 +102,8 @@ enum rc key_builder_add(struct key_builder *b, uint32_t group, struct bytes row,
     return RC_OK;
 }
 
-enum rc key_builder_add_ns(struct key_builder *b, uint32_t group, struct bytes row,
-                           struct bytes ns, struct bytes user_key, struct err *err)
+enum rc key_builder_add_ns(struct key_builder *b, uint32_t group, struct bytes row, struct bytes ns,
+                           struct bytes user_key, struct err *err)
 {
     size_t key_len = 4 + row.len; /* as serialized */
     uint8_t *p;

@@ -1,13 +1,16 @@
-/* key_codec.h - composite keys of keyed state, byte for byte as Flink's RocksDB backend writes them:
+/* key_codec.h - composite keys of keyed state, byte for byte as Flink's RocksDB backend writes
+ * them:
  *
  *     key-group prefix | key | [length of key] | namespace | [length of namespace] | map key
  *
- * A SQL key is its binary row behind an i32 size, big-endian. Namespaces: VOID is one byte 0; BIGINT (a
- * window's end) is 8 bytes, big-endian; BYTES (of any size) has both lengths written behind the parts, since
- * then key and namespace both vary in size. The map key is what is left (STATE_MAP only).
+ * A SQL key is its binary row behind an i32 size, big-endian. Namespaces: VOID is one byte 0;
+ * BIGINT (a window's end) is 8 bytes, big-endian; BYTES (of any size) has both lengths written
+ * behind the parts, since then key and namespace both vary in size. The map key is what is left
+ * (STATE_MAP only).
  *
- * A key_builder makes the keys of a batch in one block that is kept between batches: nothing is allocated per
- * key. Thread: one owner. After: CompositeKeySerializationUtils (flink-runtime), RowDataSerializer (flink-table).
+ * A key_builder makes the keys of a batch in one block that is kept between batches: nothing is
+ * allocated per key. Thread: one owner. After: CompositeKeySerializationUtils (flink-runtime),
+ * RowDataSerializer (flink-table).
  */
 #ifndef VARVE_BACKEND_KEY_CODEC_H
 #define VARVE_BACKEND_KEY_CODEC_H
@@ -37,8 +40,8 @@ static inline uint32_t key_group_of_row(struct bytes row, uint32_t key_group_cou
     return keygroup_of_hash(keygroup_row_hash(row), key_group_count);
 }
 
-/* Append one key. `window` counts only for KEY_NS_BIGINT, `user_key` is empty unless the state is a map.
- * RC_LIMIT: the batch's keys would pass KEY_BATCH_BYTES_MAX; nothing is appended then. */
+/* Append one key. `window` counts only for KEY_NS_BIGINT, `user_key` is empty unless the state is a
+ * map. RC_LIMIT: the batch's keys would pass KEY_BATCH_BYTES_MAX; nothing is appended then. */
 MUST_USE enum rc key_builder_add(struct key_builder *b, uint32_t group, struct bytes row,
                                  int64_t window, struct bytes user_key, struct err *err);
 /* The same with a namespace of any size (KEY_NS_BYTES). */
@@ -60,8 +63,8 @@ struct key_parts {
 /* Takes a key apart; every length is checked. RC_CORRUPT names the part that does not fit. */
 MUST_USE enum rc key_split(struct bytes key, uint32_t key_group_count, enum key_namespace ns,
                            struct key_parts *out, struct err *err);
-/* Length of prefix | key | namespace at the start of a map state's key: entries that share it belong to one map.
- * 0 when the key has another shape (a map of another program); no error. */
+/* Length of prefix | key | namespace at the start of a map state's key: entries that share it
+ * belong to one map. 0 when the key has another shape (a map of another program); no error. */
 uint32_t key_owner_len(struct bytes key, uint32_t prefix_len, enum key_namespace ns);
 
 /* i64 so that bytewise order is numeric order: sign bit flipped, big-endian (timers). */

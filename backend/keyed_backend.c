@@ -2,7 +2,7 @@
 
 #include "base/rng.h"
 
-/* ---- dispatch ------------------------------------------------------------------------------------ */
+/* ---- dispatch -------------------------------------------------------------------------------- */
 
 enum rc keyed_backend_open(const struct keyed_backend_config *config, struct keyed_backend **out,
                            struct err *err)
@@ -108,9 +108,12 @@ void keyed_notify_aborted(struct keyed_backend *b, uint64_t checkpoint_id)
     b->ops->notify_aborted(b, checkpoint_id);
 }
 
-void keyed_stats(struct keyed_backend *b, struct keyed_stats *out) { b->ops->stats(b, out); }
+void keyed_stats(struct keyed_backend *b, struct keyed_stats *out)
+{
+    b->ops->stats(b, out);
+}
 
-/* ---- core ---------------------------------------------------------------------------------------- */
+/* ---- core ------------------------------------------------------------------------------------ */
 
 void core_init(struct backend_core *core, const struct keyed_backend_ops *ops,
                const struct keyed_backend_config *config, enum row_mode mode, uint32_t slab_bytes)
@@ -177,7 +180,10 @@ struct core_state *core_find(const struct backend_core *core, const char *name)
     return NULL;
 }
 
-static const char *text(const char *s) { return s == NULL ? "" : s; }
+static const char *text(const char *s)
+{
+    return s == NULL ? "" : s;
+}
 
 static enum rc check_desc(const struct state_desc *d, struct err *err)
 {
@@ -236,7 +242,7 @@ enum rc core_add(struct backend_core *core, const struct state_desc *desc, struc
 
 static const char *kind_name(enum state_kind k)
 {
-    static const char *const names[] = {"?",   "VALUE",    "LIST",        "MAP",
+    static const char *const names[] = {"?",        "VALUE",       "LIST", "MAP",
                                         "REDUCING", "AGGREGATING", "TIMER"};
 
     return (size_t)k < ARRAY_LEN(names) ? names[k] : "?";
@@ -270,8 +276,8 @@ static enum rc differ(const struct state_desc *old, const struct state_desc *now
 
     describe(old, &a);
     describe(now, &b);
-    err_set(err, rc, "state %s differs:\n  %s: %s\n  %s: %s", now->name, old_word, buf_cstr(&a), new_word,
-            buf_cstr(&b));
+    err_set(err, rc, "state %s differs:\n  %s: %s\n  %s: %s", now->name, old_word, buf_cstr(&a),
+            new_word, buf_cstr(&b));
     buf_release(&a);
     buf_release(&b);
     return rc;

@@ -1,11 +1,13 @@
 /* keyed_backend.h - interface of a keyed store: one per keyed operator and subtask.
  *
- * Implementations: heap_backend.c (`hashmap`) and rocks_backend.c (`rocksdb`). Everything on the data path takes
- * a batch. Keys are whole composite keys in Flink's encoding (key_codec.h): key-group prefix | key | namespace |
- * map key; their groups must lie in the backend's range (asserted: they were routed here, C1).
+ * Implementations: heap_backend.c (`hashmap`) and rocks_backend.c (`rocksdb`). Everything on the
+ * data path takes a batch. Keys are whole composite keys in Flink's encoding (key_codec.h):
+ * key-group prefix | key | namespace | map key; their groups must lie in the backend's range
+ * (asserted: they were routed here, C1).
  *
- * Thread: all calls on the task's thread, except keyed_snapshot_write, which runs on one pool thread at a time.
- * Pointers into the store hold until the next call on the same backend, unless said otherwise.
+ * Thread: all calls on the task's thread, except keyed_snapshot_write, which runs on one pool
+ * thread at a time. Pointers into the store hold until the next call on the same backend, unless
+ * said otherwise.
  */
 #ifndef VARVE_BACKEND_KEYED_BACKEND_H
 #define VARVE_BACKEND_KEYED_BACKEND_H
@@ -42,7 +44,8 @@ struct keyed_backend_config {
     enum backend_kind kind;
     struct key_group_range range;
     uint32_t key_group_count;
-    const char *local_dir;  /* scratch of this backend alone; deleted and made anew at open (rocksdb) */
+    const char
+        *local_dir; /* scratch of this backend alone; deleted and made anew at open (rocksdb) */
     const char *backend_id; /* 32 hex digits, new for every opening */
     const char *name;       /* for messages: "GroupAggregate[k] (1/2)" */
     uint64_t memory_bytes;  /* row cache + block cache + write buffers of this subtask */
@@ -56,16 +59,18 @@ struct keyed_backend_config {
  * `range` are dropped. RC_CORRUPT / RC_NOT_FOUND name file and reason. */
 MUST_USE enum rc keyed_backend_open(const struct keyed_backend_config *config,
                                     struct keyed_backend **out, struct err *err);
-/* NULL is a no-op. Waits for a running snapshot write; an open snapshot is freed with the backend. */
+/* NULL is a no-op. Waits for a running snapshot write; an open snapshot is freed with the backend.
+ */
 void keyed_backend_close(struct keyed_backend *b);
 
-/* Registers a state, or attaches to the restored one of that name. RC_INVALID when the restored one has another
- * kind or types: the message shows old and new side by side. `desc` is copied. */
+/* Registers a state, or attaches to the restored one of that name. RC_INVALID when the restored one
+ * has another kind or types: the message shows old and new side by side. `desc` is copied. */
 MUST_USE enum rc keyed_state_open(struct keyed_backend *b, const struct state_desc *desc,
                                   struct keyed_state **out, struct err *err);
 
-/* Read-modify-write of fixed-size values: rows[i] is the value of key i, to be changed in place; fresh[i] = 1 when the
- * key had none (then zeroed). The same key twice in a batch gives the same row, fresh only once. Marks dirty. */
+/* Read-modify-write of fixed-size values: rows[i] is the value of key i, to be changed in place;
+ * fresh[i] = 1 when the key had none (then zeroed). The same key twice in a batch gives the same
+ * row, fresh only once. Marks dirty. */
 MUST_USE enum rc keyed_upsert(struct keyed_state *s, const struct key_batch *keys, void **rows,
                               uint8_t *fresh, struct err *err);
 /* values[i].data == NULL: absent (an empty value has data != NULL). */
@@ -75,8 +80,8 @@ MUST_USE enum rc keyed_put(struct keyed_state *s, const struct key_batch *keys,
                            const struct bytes *values, struct err *err);
 MUST_USE enum rc keyed_del(struct keyed_state *s, const struct key_batch *keys, struct err *err);
 
-/* All live entries whose key starts with `prefix` (empty: all), each once, in no promised order. No change of the
- * state while a cursor is open (snapshots are fine). */
+/* All live entries whose key starts with `prefix` (empty: all), each once, in no promised order. No
+ * change of the state while a cursor is open (snapshots are fine). */
 MUST_USE enum rc keyed_scan_open(struct keyed_state *s, struct bytes prefix,
                                  struct keyed_cursor **out, struct err *err);
 /* Up to `max` entries; *got == 0: the end. Slices hold until the next call on the cursor. */
@@ -87,11 +92,13 @@ void keyed_scan_close(struct keyed_cursor *c);
 /* Synchronous part: closes the epoch; no I/O. At most one snapshot of a backend is open. */
 MUST_USE enum rc keyed_snapshot_begin(struct keyed_backend *b, uint64_t checkpoint_id,
                                       struct keyed_snapshot **out, struct err *err);
-/* Asynchronous part, any one thread: writes what the closed epoch held (C11), hands files to the target, fills *out with
- * strings in `arena`. */
+/* Asynchronous part, any one thread: writes what the closed epoch held (C11), hands files to the
+ * target, fills *out with strings in `arena`. */
 MUST_USE enum rc keyed_snapshot_write(struct keyed_snapshot *s, struct snapshot_target *target,
-                                      struct arena *arena, struct keyed_handle *out, struct err *err);
-void keyed_snapshot_free(struct keyed_snapshot *s); /* task's thread, after write returned or instead of it */
+                                      struct arena *arena, struct keyed_handle *out,
+                                      struct err *err);
+void keyed_snapshot_free(
+    struct keyed_snapshot *s); /* task's thread, after write returned or instead of it */
 /* The checkpoint completed or was given up: which files later ones may take as known. */
 void keyed_notify_complete(struct keyed_backend *b, uint64_t checkpoint_id);
 void keyed_notify_aborted(struct keyed_backend *b, uint64_t checkpoint_id);
@@ -103,15 +110,20 @@ const char *keyed_backend_rocksdb_version(void);
 /* What an implementation provides; callers use the functions above. */
 struct keyed_backend_ops {
     void (*close)(struct keyed_backend *);
-    enum rc (*state_open)(struct keyed_backend *, const struct state_desc *, struct keyed_state **, struct err *);
-    enum rc (*upsert)(struct keyed_state *, const struct key_batch *, void **, uint8_t *, struct err *);
+    enum rc (*state_open)(struct keyed_backend *, const struct state_desc *, struct keyed_state **,
+                          struct err *);
+    enum rc (*upsert)(struct keyed_state *, const struct key_batch *, void **, uint8_t *,
+                      struct err *);
     enum rc (*get)(struct keyed_state *, const struct key_batch *, struct bytes *, struct err *);
-    enum rc (*put)(struct keyed_state *, const struct key_batch *, const struct bytes *, struct err *);
+    enum rc (*put)(struct keyed_state *, const struct key_batch *, const struct bytes *,
+                   struct err *);
     enum rc (*del)(struct keyed_state *, const struct key_batch *, struct err *);
     enum rc (*scan_open)(struct keyed_state *, struct bytes, struct keyed_cursor **, struct err *);
-    enum rc (*scan_next)(struct keyed_cursor *, uint32_t, struct bytes *, struct bytes *, uint32_t *, struct err *);
+    enum rc (*scan_next)(struct keyed_cursor *, uint32_t, struct bytes *, struct bytes *,
+                         uint32_t *, struct err *);
     void (*scan_close)(struct keyed_cursor *);
-    enum rc (*snapshot_begin)(struct keyed_backend *, uint64_t, struct keyed_snapshot **, struct err *);
+    enum rc (*snapshot_begin)(struct keyed_backend *, uint64_t, struct keyed_snapshot **,
+                              struct err *);
     enum rc (*snapshot_write)(struct keyed_snapshot *, struct snapshot_target *, struct arena *,
                               struct keyed_handle *, struct err *);
     void (*snapshot_free)(struct keyed_snapshot *);

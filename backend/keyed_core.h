@@ -1,5 +1,5 @@
-/* keyed_core.h - what both implementations of keyed_backend.h share: the table of states, their caches, the checks on
- * keys. For heap_backend.c, rocks_*.c and timers.c only.
+/* keyed_core.h - what both implementations of keyed_backend.h share: the table of states, their
+ * caches, the checks on keys. For heap_backend.c, rocks_*.c and timers.c only.
  *
  * Thread: the task's; the list of states that a snapshot writes is taken when it begins. */
 #ifndef VARVE_BACKEND_KEYED_CORE_H
@@ -43,20 +43,29 @@ void core_release(struct backend_core *core);
 void core_write_begins(struct backend_core *core);
 void core_write_ends(struct backend_core *core);
 void core_wait_write(struct backend_core *core); /* and frees the open snapshot */
-static inline struct backend_core *core_of(struct keyed_backend *b) { return (struct backend_core *)b; }
-static inline struct core_state *core_state_of(struct keyed_state *s) { return (struct core_state *)s; }
+static inline struct backend_core *core_of(struct keyed_backend *b)
+{
+    return (struct backend_core *)b;
+}
+static inline struct core_state *core_state_of(struct keyed_state *s)
+{
+    return (struct core_state *)s;
+}
 
 struct core_state *core_find(const struct backend_core *core, const char *name); /* NULL: unknown */
-/* Adds a state of that description (copied) with an empty cache. RC_UNSUPPORTED, RC_LIMIT, RC_INVALID. */
+/* Adds a state of that description (copied) with an empty cache. RC_UNSUPPORTED, RC_LIMIT,
+ * RC_INVALID. */
 MUST_USE enum rc core_add(struct backend_core *core, const struct state_desc *desc,
                           struct core_state **out, struct err *err);
-/* keyed_state_open without the database: the known state, checked against desc, or a new one (*is_new). */
+/* keyed_state_open without the database: the known state, checked against desc, or a new one
+ * (*is_new). */
 MUST_USE enum rc core_open(struct backend_core *core, const struct state_desc *desc,
                            struct core_state **out, bool *is_new, struct err *err);
 /* Every key's group in the backend's range: asserted (C1). */
 void core_check_keys(const struct backend_core *core, const struct key_batch *keys);
 /* Deep copies of all descriptions. */
-struct state_desc *core_describe(const struct backend_core *core, size_t state_count, struct arena *arena);
+struct state_desc *core_describe(const struct backend_core *core, size_t state_count,
+                                 struct arena *arena);
 /* Handles of one restore: key-group counts equal, no overlap inside `range`. */
 MUST_USE enum rc core_check_handles(const struct backend_core *core,
                                     const struct keyed_backend_config *config, struct err *err);
@@ -64,8 +73,10 @@ MUST_USE enum rc core_check_handles(const struct backend_core *core,
 MUST_USE enum rc core_restore_states(struct backend_core *core, const struct keyed_handle *h,
                                      const char *what, struct arena *arena,
                                      struct core_state ***states, struct err *err);
-/* Puts every entry of a handle that lies in the backend's range through keyed_put; of either kind. */
-MUST_USE enum rc core_restore_entries(struct backend_core *core, const struct keyed_backend_config *config,
+/* Puts every entry of a handle that lies in the backend's range through keyed_put; of either kind.
+ */
+MUST_USE enum rc core_restore_entries(struct backend_core *core,
+                                      const struct keyed_backend_config *config,
                                       const struct keyed_handle *h, struct err *err);
 
 MUST_USE enum rc heap_backend_open(const struct keyed_backend_config *config,

@@ -1,4 +1,5 @@
-/* keyed_restore.c - entries of a handle of either kind into a backend of either kind, clipped to its range (C10). */
+/* keyed_restore.c - entries of a handle of either kind into a backend of either kind, clipped to
+ * its range (C10). */
 #include "backend/keyed_core.h"
 #include "backend/keyed_stream.h"
 #include "backend/rocks_restore.h"

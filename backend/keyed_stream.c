@@ -8,13 +8,13 @@ static const char stream_magic[8] = {'V', 'V', 'K', 'S', 'T', 'R', 'M', '1'};
 #define END_MAGIC 0x444E4556u   /* "VEND" */
 #define END_BODY_BYTES 16u
 
-/* ---- writing ------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 struct keyed_stream_writer {
     struct snapshot_target *target;
     struct snapshot_stream *stream;
     struct key_group_range range;
-    uint64_t *offsets; /* per group of the range */
+    uint64_t *offsets;   /* per group of the range */
     uint32_t next_group; /* first group whose offset is not known yet */
     uint64_t at;         /* bytes appended */
     uint64_t entries, blocks;
@@ -87,8 +87,8 @@ static enum rc end_block(struct keyed_stream_writer *w, struct err *err)
 
     if (w->block_entries == 0)
         return RC_OK;
-    body = bytes_of(w->block.data + KEYED_BLOCK_HEADER_BYTES,
-                    w->block.len - KEYED_BLOCK_HEADER_BYTES);
+    body =
+        bytes_of(w->block.data + KEYED_BLOCK_HEADER_BYTES, w->block.len - KEYED_BLOCK_HEADER_BYTES);
     put_header(w->block.data, BLOCK_MAGIC, w->group, w->state_id, w->block_entries, body);
     RETURN_IF_ERR(append(w, buf_bytes(&w->block), err));
     w->blocks++;
@@ -103,8 +103,8 @@ enum rc keyed_stream_write(struct keyed_stream_writer *w, uint32_t group, uint32
     static const uint8_t header[KEYED_BLOCK_HEADER_BYTES];
 
     ASSERT(key_group_range_has(w->range, group));
-    if (w->block_entries > 0 && (group != w->group || state_id != w->state_id ||
-                                 w->block.len >= KEYED_BLOCK_BODY_FULL))
+    if (w->block_entries > 0 &&
+        (group != w->group || state_id != w->state_id || w->block.len >= KEYED_BLOCK_BODY_FULL))
         RETURN_IF_ERR(end_block(w, err));
     if (w->block_entries == 0) {
         ASSERT(group >= w->group || w->entries == 0);
@@ -158,7 +158,7 @@ out:
     return rc;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 enum rc state_file_prove(struct fs *fs, const struct state_file *f, struct err *err)
 {
@@ -196,7 +196,7 @@ enum rc state_file_prove(struct fs *fs, const struct state_file *f, struct err *
 
 struct stream_reader {
     const struct keyed_handle *h;
-    const char *what; /* path, or "inline stream" */
+    const char *what;     /* path, or "inline stream" */
     struct fs_file *file; /* NULL: inline */
     uint64_t size;
     struct buf body;
@@ -238,11 +238,11 @@ static enum rc check_header(struct stream_reader *r, struct err *err)
                        get_le32(h + 8), STREAM_VERSION);
     if (get_le32(h + 12) != r->h->key_group_count || get_le32(h + 16) != r->h->range.first ||
         get_le32(h + 20) != r->h->range.last || get_le32(h + 24) != r->h->state_count)
-        return err_set(err, RC_CORRUPT,
-                       "%s: key groups %u..%u of %u with %u states, its handle says %u..%u of %u with %zu",
-                       r->what, get_le32(h + 16), get_le32(h + 20), get_le32(h + 12),
-                       get_le32(h + 24), r->h->range.first, r->h->range.last, r->h->key_group_count,
-                       r->h->state_count);
+        return err_set(
+            err, RC_CORRUPT,
+            "%s: key groups %u..%u of %u with %u states, its handle says %u..%u of %u with %zu",
+            r->what, get_le32(h + 16), get_le32(h + 20), get_le32(h + 12), get_le32(h + 24),
+            r->h->range.first, r->h->range.last, r->h->key_group_count, r->h->state_count);
     return RC_OK;
 }
 
@@ -254,8 +254,8 @@ static enum rc split_entries(struct stream_reader *r, uint64_t at, uint32_t grou
     uint32_t prefix_len = keygroup_prefix_len(r->h->key_group_count);
 
     if (count > r->body.len / 2)
-        return err_set(err, RC_CORRUPT, "%s: block at offset %llu: %u entries in %zu bytes", r->what,
-                       (unsigned long long)at, count, r->body.len);
+        return err_set(err, RC_CORRUPT, "%s: block at offset %llu: %u entries in %zu bytes",
+                       r->what, (unsigned long long)at, count, r->body.len);
     if (count > r->cap) {
         r->keys = mem_realloc(r->keys, count * sizeof *r->keys);
         r->values = mem_realloc(r->values, count * sizeof *r->values);
@@ -275,8 +275,8 @@ static enum rc split_entries(struct stream_reader *r, uint64_t at, uint32_t grou
 }
 
 /* One block at *at, which moves on. */
-static enum rc read_block(struct stream_reader *r, uint64_t *at, uint32_t group, keyed_stream_fn *fn,
-                          void *ctx, struct err *err)
+static enum rc read_block(struct stream_reader *r, uint64_t *at, uint32_t group,
+                          keyed_stream_fn *fn, void *ctx, struct err *err)
 {
     uint8_t h[KEYED_BLOCK_HEADER_BYTES];
     uint64_t body_len;
@@ -288,10 +288,11 @@ static enum rc read_block(struct stream_reader *r, uint64_t *at, uint32_t group,
     body_len = get_le64(h + 16);
     if (get_le32(h) != BLOCK_MAGIC || get_le32(h + 4) != group || state_id >= r->h->state_count ||
         body_len > KEYED_BLOCK_BODY_MAX || body_len > r->size - *at)
-        return err_set(err, RC_CORRUPT,
-                       "%s: no block of key group %u at offset %llu (group %u, state %u, %llu bytes)",
-                       r->what, group, (unsigned long long)*at, get_le32(h + 4), state_id,
-                       (unsigned long long)body_len);
+        return err_set(
+            err, RC_CORRUPT,
+            "%s: no block of key group %u at offset %llu (group %u, state %u, %llu bytes)", r->what,
+            group, (unsigned long long)*at, get_le32(h + 4), state_id,
+            (unsigned long long)body_len);
     buf_clear(&r->body);
     buf_reserve(&r->body, (size_t)body_len);
     RETURN_IF_ERR(read_exact(r, *at + sizeof h, (size_t)body_len, r->body.data, err));
@@ -310,7 +311,8 @@ static enum rc check_end(struct stream_reader *r, uint64_t *end_at, struct err *
     struct bytes body = bytes_of(end + KEYED_BLOCK_HEADER_BYTES, END_BODY_BYTES);
 
     if (r->size < KEYED_STREAM_HEADER_BYTES + sizeof end)
-        return err_set(err, RC_CORRUPT, "%s: cut: %llu bytes", r->what, (unsigned long long)r->size);
+        return err_set(err, RC_CORRUPT, "%s: cut: %llu bytes", r->what,
+                       (unsigned long long)r->size);
     *end_at = r->size - sizeof end;
     RETURN_IF_ERR(read_exact(r, *end_at, sizeof end, end, err));
     if (get_le32(end) != END_MAGIC || get_le64(end + 16) != END_BODY_BYTES ||
@@ -319,7 +321,8 @@ static enum rc check_end(struct stream_reader *r, uint64_t *end_at, struct err *
                        (unsigned long long)*end_at);
     if (get_le64(body.data) != r->h->entry_count)
         return err_set(err, RC_CORRUPT, "%s: %llu entries, its handle says %llu", r->what,
-                       (unsigned long long)get_le64(body.data), (unsigned long long)r->h->entry_count);
+                       (unsigned long long)get_le64(body.data),
+                       (unsigned long long)r->h->entry_count);
     return RC_OK;
 }
 

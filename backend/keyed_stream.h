@@ -1,7 +1,9 @@
-/* keyed_stream.h - the stream of entries that a hashmap backend's snapshot is; docs/FORMAT.md "Keyed stream".
+/* keyed_stream.h - the stream of entries that a hashmap backend's snapshot is; docs/FORMAT.md
+ * "Keyed stream".
  *
- * Blocks of entries, each of one key group and one state, with an XXH3-64; groups in ascending order. Written
- * piecewise to a snapshot_target, read with every byte checked. Thread: one owner. */
+ * Blocks of entries, each of one key group and one state, with an XXH3-64; groups in ascending
+ * order. Written piecewise to a snapshot_target, read with every byte checked. Thread: one owner.
+ */
 #ifndef VARVE_BACKEND_KEYED_STREAM_H
 #define VARVE_BACKEND_KEYED_STREAM_H
 
@@ -14,26 +16,31 @@
 #define KEYED_BLOCK_BODY_FULL (256u << 10)
 
 struct keyed_stream_writer; /* opaque */
-MUST_USE enum rc keyed_stream_writer_open(struct snapshot_target *target, struct key_group_range range,
-                                          uint32_t key_group_count, uint32_t state_count,
-                                          struct keyed_stream_writer **out, struct err *err);
+MUST_USE enum rc keyed_stream_writer_open(struct snapshot_target *target,
+                                          struct key_group_range range, uint32_t key_group_count,
+                                          uint32_t state_count, struct keyed_stream_writer **out,
+                                          struct err *err);
 /* Groups and, within a group, states must not descend. */
-MUST_USE enum rc keyed_stream_write(struct keyed_stream_writer *w, uint32_t group, uint32_t state_id,
-                                    struct bytes key, struct bytes value, struct err *err);
-/* Finishes the stream; fills files, group_offsets and entry_count of *out in `arena`, and frees w, whatever the code. */
+MUST_USE enum rc keyed_stream_write(struct keyed_stream_writer *w, uint32_t group,
+                                    uint32_t state_id, struct bytes key, struct bytes value,
+                                    struct err *err);
+/* Finishes the stream; fills files, group_offsets and entry_count of *out in `arena`, and frees w,
+ * whatever the code. */
 MUST_USE enum rc keyed_stream_finish(struct keyed_stream_writer *w, struct arena *arena,
                                      struct keyed_handle *out, struct err *err);
 void keyed_stream_abort(struct keyed_stream_writer *w); /* NULL is a no-op */
 
 /* Called for the entries of one block at a time; slices hold for the call. */
 typedef enum rc keyed_stream_fn(void *ctx, uint32_t state_id, uint32_t count,
-                                const struct bytes *keys, const struct bytes *values, struct err *err);
-/* Proves the file of a KEYED_STREAM handle (size, digest) and reads the entries whose group lies in `range`.
- * RC_CORRUPT names file, offset and reason. */
+                                const struct bytes *keys, const struct bytes *values,
+                                struct err *err);
+/* Proves the file of a KEYED_STREAM handle (size, digest) and reads the entries whose group lies in
+ * `range`. RC_CORRUPT names file, offset and reason. */
 MUST_USE enum rc keyed_stream_read(struct fs *fs, const struct keyed_handle *h,
                                    struct key_group_range range, keyed_stream_fn *fn, void *ctx,
                                    struct err *err);
-/* Size and digest of a file of a handle against what is there (C13): inline bytes, or resolved_path. */
+/* Size and digest of a file of a handle against what is there (C13): inline bytes, or
+ * resolved_path. */
 MUST_USE enum rc state_file_prove(struct fs *fs, const struct state_file *f, struct err *err);
 
 #endif

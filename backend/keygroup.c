@@ -6,11 +6,20 @@ struct key_group_range key_group_range_meet(struct key_group_range a, struct key
                                     a.last < b.last ? a.last : b.last};
 }
 
-static inline uint32_t rotl32(uint32_t x, int n) { return (x << n) | (x >> (32 - n)); }
+static inline uint32_t rotl32(uint32_t x, int n)
+{
+    return (x << n) | (x >> (32 - n));
+}
 
-static inline uint32_t mix_k(uint32_t k) { return rotl32(k * 0xcc9e2d51u, 15) * 0x1b873593u; }
+static inline uint32_t mix_k(uint32_t k)
+{
+    return rotl32(k * 0xcc9e2d51u, 15) * 0x1b873593u;
+}
 
-static inline uint32_t mix_h(uint32_t h, uint32_t k) { return rotl32(h ^ k, 13) * 5 + 0xe6546b64u; }
+static inline uint32_t mix_h(uint32_t h, uint32_t k)
+{
+    return rotl32(h ^ k, 13) * 5 + 0xe6546b64u;
+}
 
 static inline uint32_t avalanche(uint32_t h)
 {

@@ -28,7 +28,10 @@ struct key_group_range keygroup_range_of(uint32_t subtask_index, uint32_t parall
 /* Flink's default maxParallelism: round up to a power of two of 1.5 x parallelism, 128..32768. */
 uint32_t keygroup_default_count(uint32_t parallelism);
 /* Bytes of the key-group prefix: 1 up to 128 groups, else 2. */
-static inline uint32_t keygroup_prefix_len(uint32_t key_group_count) { return key_group_count <= 128 ? 1 : 2; }
+static inline uint32_t keygroup_prefix_len(uint32_t key_group_count)
+{
+    return key_group_count <= 128 ? 1 : 2;
+}
 /* Big-endian prefix of `len` bytes. */
 void keygroup_put_prefix(uint8_t *out, uint32_t len, uint32_t group);
 static inline uint32_t keygroup_get_prefix(const uint8_t *key, uint32_t len)

@@ -1,6 +1,7 @@
 /* operator_state.h - list, union and broadcast state, without keys, of one operator's subtask.
  *
- * An operator reads its restored items at open and sets its items at every snapshot. Thread: the task's. */
+ * An operator reads its restored items at open and sets its items at every snapshot. Thread: the
+ * task's. */
 #ifndef VARVE_BACKEND_OPERATOR_STATE_H
 #define VARVE_BACKEND_OPERATOR_STATE_H
 

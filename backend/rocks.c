@@ -32,7 +32,7 @@ struct rocks_db {
     rocksdb_readoptions_t *scan; /* template of scans; bounds are set per iterator */
     rocksdb_writeoptions_t *write;
     struct shim_getter *getter;
-    void *env; /* a file system that does not sync */
+    void *env;             /* a file system that does not sync */
     struct rocks_cf **cfs; /* [0] is "default" */
     size_t cf_count;
     bool read_only;
@@ -45,7 +45,8 @@ struct rocks_db {
 #endif
 #endif
 #if defined(__SANITIZE_THREAD__)
-/* The library is linked uninstrumented: the thread sanitizer sees its memory come and go, but not its atomics. */
+/* The library is linked uninstrumented: the thread sanitizer sees its memory come and go, but not
+ * its atomics. */
 const char *__tsan_default_suppressions(void) __attribute__((visibility("default")));
 const char *__tsan_default_suppressions(void)
 {
@@ -53,7 +54,7 @@ const char *__tsan_default_suppressions(void)
 }
 #endif
 
-/* ---- errors -------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 /* Consumes the text that RocksDB malloc'ed. */
 static enum rc take_error(char *text, struct err *err, const char *doing)
@@ -68,7 +69,7 @@ static enum rc take_error(char *text, struct err *err, const char *doing)
     return rc;
 }
 
-/* ---- options ------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 /* existing value, if any, and operands joined by the delimiter: what Flink's operator does. */
 static char *full_merge(void *state, const char *key, size_t key_len, const char *existing,
@@ -99,8 +100,9 @@ static char *full_merge(void *state, const char *key, size_t key_len, const char
     return out;
 }
 
-static char *partial_merge(void *state, const char *key, size_t key_len, const char *const *operands,
-                           const size_t *lens, int count, unsigned char *success, size_t *out_len)
+static char *partial_merge(void *state, const char *key, size_t key_len,
+                           const char *const *operands, const size_t *lens, int count,
+                           unsigned char *success, size_t *out_len)
 {
     (void)state, (void)key, (void)key_len, (void)operands, (void)lens, (void)count;
     *success = 0;
@@ -120,7 +122,10 @@ static const char *merge_name(void *state)
     return MERGE_OPERATOR;
 }
 
-static void merge_gone(void *state) { (void)state; }
+static void merge_gone(void *state)
+{
+    (void)state;
+}
 
 static void make_table_options(struct rocks_db *db)
 {
@@ -143,7 +148,8 @@ static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
     return v < least ? least : v > most ? most : v;
 }
 
-/* The only place where options are made. Set, never defaulted, whatever decides the bytes of a file. */
+/* The only place where options are made. Set, never defaulted, whatever decides the bytes of a
+ * file. */
 static void make_options(struct rocks_db *db, const struct rocks_config *config)
 {
     rocksdb_options_t *o = rocksdb_options_create();
@@ -210,7 +216,7 @@ static void free_options(struct rocks_db *db)
     shim_scratch_env_free(db->env);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static struct rocks_cf *add_cf(struct rocks_db *db, const char *name,
                                rocksdb_column_family_handle_t *handle)
@@ -317,11 +323,20 @@ enum rc rocks_compact(struct rocks_db *db, struct err *err)
     return RC_OK;
 }
 
-size_t rocks_cf_count(const struct rocks_db *db) { return db->cf_count - 1; }
+size_t rocks_cf_count(const struct rocks_db *db)
+{
+    return db->cf_count - 1;
+}
 
-struct rocks_cf *rocks_cf_at(const struct rocks_db *db, size_t i) { return db->cfs[i + 1]; }
+struct rocks_cf *rocks_cf_at(const struct rocks_db *db, size_t i)
+{
+    return db->cfs[i + 1];
+}
 
-const char *rocks_cf_name(const struct rocks_cf *cf) { return cf->name; }
+const char *rocks_cf_name(const struct rocks_cf *cf)
+{
+    return cf->name;
+}
 
 struct rocks_cf *rocks_cf_find(const struct rocks_db *db, const char *name)
 {
@@ -332,7 +347,8 @@ struct rocks_cf *rocks_cf_find(const struct rocks_db *db, const char *name)
     return NULL;
 }
 
-enum rc rocks_cf_create(struct rocks_db *db, const char *name, struct rocks_cf **out, struct err *err)
+enum rc rocks_cf_create(struct rocks_db *db, const char *name, struct rocks_cf **out,
+                        struct err *err)
 {
     rocksdb_column_family_handle_t *handle;
     char *error = NULL;
@@ -343,19 +359,23 @@ enum rc rocks_cf_create(struct rocks_db *db, const char *name, struct rocks_cf *
     return RC_OK;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 enum rc rocks_get(struct rocks_cf *cf, const struct bytes *keys, uint32_t count,
                   struct bytes *values, struct err *err)
 {
     char *error = NULL;
 
-    shim_multi_get(cf->db->getter, cf->db->db, cf->handle, (const struct shim_slice *)(const void *)keys,
-                   count, (struct shim_slice *)(void *)values, &error);
+    shim_multi_get(cf->db->getter, cf->db->db, cf->handle,
+                   (const struct shim_slice *)(const void *)keys, count,
+                   (struct shim_slice *)(void *)values, &error);
     return take_error(error, err, "get");
 }
 
-void rocks_unpin(struct rocks_db *db) { shim_getter_reset(db->getter); }
+void rocks_unpin(struct rocks_db *db)
+{
+    shim_getter_reset(db->getter);
+}
 
 struct rocks_iter {
     struct rocks_db *db;
@@ -377,9 +397,11 @@ struct rocks_iter *rocks_iter_new(struct rocks_cf *cf, struct bytes lower, struc
     buf_append(&it->lower, lower.data, lower.len);
     buf_append(&it->upper, upper.data, upper.len);
     if (lower.len > 0)
-        rocksdb_readoptions_set_iterate_lower_bound(it->options, (const char *)it->lower.data, lower.len);
+        rocksdb_readoptions_set_iterate_lower_bound(it->options, (const char *)it->lower.data,
+                                                    lower.len);
     if (upper.len > 0)
-        rocksdb_readoptions_set_iterate_upper_bound(it->options, (const char *)it->upper.data, upper.len);
+        rocksdb_readoptions_set_iterate_upper_bound(it->options, (const char *)it->upper.data,
+                                                    upper.len);
     it->it = rocksdb_create_iterator_cf(cf->db->db, it->options, cf->handle);
     return it;
 }
@@ -448,7 +470,7 @@ enum rc rocks_key_bounds(struct rocks_cf *cf, bool *any, struct buf *first, stru
     return take_error(error, err, "first and last key");
 }
 
-/* ---- writing ------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 struct rocks_batch {
     struct rocks_db *db;
@@ -466,7 +488,8 @@ struct rocks_batch *rocks_batch_new(struct rocks_db *db)
     return b;
 }
 
-void rocks_batch_put(struct rocks_batch *b, struct rocks_cf *cf, struct bytes key, struct bytes value)
+void rocks_batch_put(struct rocks_batch *b, struct rocks_cf *cf, struct bytes key,
+                     struct bytes value)
 {
     rocksdb_writebatch_put_cf(b->batch, cf->handle, (const char *)key.data, key.len,
                               (const char *)value.data, value.len);
@@ -479,14 +502,18 @@ void rocks_batch_del(struct rocks_batch *b, struct rocks_cf *cf, struct bytes ke
     b->bytes += key.len + 16;
 }
 
-void rocks_batch_merge(struct rocks_batch *b, struct rocks_cf *cf, struct bytes key, struct bytes operand)
+void rocks_batch_merge(struct rocks_batch *b, struct rocks_cf *cf, struct bytes key,
+                       struct bytes operand)
 {
     rocksdb_writebatch_merge_cf(b->batch, cf->handle, (const char *)key.data, key.len,
                                 (const char *)operand.data, operand.len);
     b->bytes += key.len + operand.len + 16;
 }
 
-size_t rocks_batch_bytes(const struct rocks_batch *b) { return b->bytes; }
+size_t rocks_batch_bytes(const struct rocks_batch *b)
+{
+    return b->bytes;
+}
 
 enum rc rocks_batch_write(struct rocks_batch *b, struct err *err)
 {
@@ -515,7 +542,8 @@ struct rocks_run {
     rocksdb_sstfilewriter_t *writer;
 };
 
-enum rc rocks_run_open(struct rocks_db *db, const char *path, struct rocks_run **out, struct err *err)
+enum rc rocks_run_open(struct rocks_db *db, const char *path, struct rocks_run **out,
+                       struct err *err)
 {
     struct rocks_run *r = mem_calloc(1, sizeof *r);
     char *error = NULL;
@@ -586,7 +614,7 @@ enum rc rocks_ingest(struct rocks_cf *cf, const char *const *paths, size_t count
     return take_error(error, err, "ingest");
 }
 
-/* ---- the whole database -------------------------------------------------------------------------- */
+/* ---- the whole database ---------------------------------------------------------------------- */
 
 enum rc rocks_checkpoint(struct rocks_db *db, const char *dir, struct err *err)
 {

@@ -1,10 +1,12 @@
-/* rocks.h - RocksDB behind our own words: databases, column families, runs, checkpoints. rocks.c is the only file that
- * includes rocksdb/c.h, and makes every options object, so that what we write stays readable by Flink 2: format_version 5, XXH3
- * checksums, Snappy, bytewise comparator, merge operator StringAppendTESTOperator, no write-ahead log, static levels.
+/* rocks.h - RocksDB behind our own words: databases, column families, runs, checkpoints. rocks.c is
+ * the only file that includes rocksdb/c.h, and makes every options object, so that what we write
+ * stays readable by Flink 2: format_version 5, XXH3 checksums, Snappy, bytewise comparator, merge
+ * operator StringAppendTESTOperator, no write-ahead log, static levels.
  *
- * Never used: timed puts, wide columns, blob files, user timestamps. Databases are scratch: nothing is
- * synced here; whoever publishes a file of one makes it durable (snapshot_target.h).
- * Thread: any for reads; one thread at a time writes. What is opened must be closed before rocks_close, which asserts it.
+ * Never used: timed puts, wide columns, blob files, user timestamps. Databases are scratch: nothing
+ * is synced here; whoever publishes a file of one makes it durable (snapshot_target.h). Thread: any
+ * for reads; one thread at a time writes. What is opened must be closed before rocks_close, which
+ * asserts it.
  */
 #ifndef VARVE_BACKEND_ROCKS_H
 #define VARVE_BACKEND_ROCKS_H
@@ -24,8 +26,10 @@ struct rocks_config {
     uint64_t write_buffer_bytes; /* of all families together, charged to the block cache */
     int max_open_files;          /* -1: no limit */
 };
-/* Opens with all its column families; compactions stand still until rocks_compact. RC_CORRUPT, RC_IO. */
-MUST_USE enum rc rocks_open(const struct rocks_config *config, struct rocks_db **out, struct err *err);
+/* Opens with all its column families; compactions stand still until rocks_compact. RC_CORRUPT,
+ * RC_IO. */
+MUST_USE enum rc rocks_open(const struct rocks_config *config, struct rocks_db **out,
+                            struct err *err);
 void rocks_close(struct rocks_db *db); /* NULL is a no-op */
 /* Lets compactions run in the background. */
 MUST_USE enum rc rocks_compact(struct rocks_db *db, struct err *err);
@@ -37,7 +41,8 @@ struct rocks_cf *rocks_cf_find(const struct rocks_db *db, const char *name); /* 
 MUST_USE enum rc rocks_cf_create(struct rocks_db *db, const char *name, struct rocks_cf **out,
                                  struct err *err);
 
-/* Keys in bytewise order; values[i].data == NULL: absent. They hold until the next call or rocks_unpin. Task's thread. */
+/* Keys in bytewise order; values[i].data == NULL: absent. They hold until the next call or
+ * rocks_unpin. Task's thread. */
 MUST_USE enum rc rocks_get(struct rocks_cf *cf, const struct bytes *keys, uint32_t count,
                            struct bytes *values, struct err *err);
 void rocks_unpin(struct rocks_db *db);
@@ -45,21 +50,24 @@ void rocks_unpin(struct rocks_db *db);
 /* Entries with lower <= key < upper, in order. */
 struct rocks_iter; /* opaque */
 struct rocks_iter *rocks_iter_new(struct rocks_cf *cf, struct bytes lower, struct bytes upper);
-/* false at the end (and ever after), or on an error: then *rc is not RC_OK, once. The first call gives the first entry. */
+/* false at the end (and ever after), or on an error: then *rc is not RC_OK, once. The first call
+ * gives the first entry. */
 bool rocks_iter_next(struct rocks_iter *it, struct bytes *key, struct bytes *value, enum rc *rc,
                      struct err *err);
 void rocks_iter_free(struct rocks_iter *it); /* NULL is a no-op */
 /* First and last key of the family; *any false when it is empty. Copied into the buffers. */
-MUST_USE enum rc rocks_key_bounds(struct rocks_cf *cf, bool *any, struct buf *first, struct buf *last,
-                                  struct err *err);
+MUST_USE enum rc rocks_key_bounds(struct rocks_cf *cf, bool *any, struct buf *first,
+                                  struct buf *last, struct err *err);
 
 /* A write batch into the memtable. */
 struct rocks_batch; /* opaque */
 struct rocks_batch *rocks_batch_new(struct rocks_db *db);
-void rocks_batch_put(struct rocks_batch *b, struct rocks_cf *cf, struct bytes key, struct bytes value);
+void rocks_batch_put(struct rocks_batch *b, struct rocks_cf *cf, struct bytes key,
+                     struct bytes value);
 void rocks_batch_del(struct rocks_batch *b, struct rocks_cf *cf, struct bytes key);
 /* Appends an operand for the list operator: elements joined with ','. */
-void rocks_batch_merge(struct rocks_batch *b, struct rocks_cf *cf, struct bytes key, struct bytes operand);
+void rocks_batch_merge(struct rocks_batch *b, struct rocks_cf *cf, struct bytes key,
+                       struct bytes operand);
 size_t rocks_batch_bytes(const struct rocks_batch *b);
 MUST_USE enum rc rocks_batch_write(struct rocks_batch *b, struct err *err); /* and empties it */
 void rocks_batch_free(struct rocks_batch *b);
@@ -68,25 +76,30 @@ void rocks_batch_free(struct rocks_batch *b);
 struct rocks_run; /* opaque */
 MUST_USE enum rc rocks_run_open(struct rocks_db *db, const char *path, struct rocks_run **out,
                                 struct err *err);
-MUST_USE enum rc rocks_run_put(struct rocks_run *r, struct bytes key, struct bytes value, struct err *err);
+MUST_USE enum rc rocks_run_put(struct rocks_run *r, struct bytes key, struct bytes value,
+                               struct err *err);
 MUST_USE enum rc rocks_run_del(struct rocks_run *r, struct bytes key, struct err *err);
 uint64_t rocks_run_bytes(const struct rocks_run *r); /* written so far */
 MUST_USE enum rc rocks_run_finish(struct rocks_run *r, struct err *err);
-void rocks_run_free(struct rocks_run *r); /* NULL is a no-op; a file that was not finished is left */
+void rocks_run_free(
+    struct rocks_run *r); /* NULL is a no-op; a file that was not finished is left */
 /* Moves runs into the family, all or none; they are gone from where they were. */
-MUST_USE enum rc rocks_ingest(struct rocks_cf *cf, const char *const *paths, size_t count, struct err *err);
+MUST_USE enum rc rocks_ingest(struct rocks_cf *cf, const char *const *paths, size_t count,
+                              struct err *err);
 
 /* Flushes the memtables and hard-links a consistent image into the new directory `dir`. */
 MUST_USE enum rc rocks_checkpoint(struct rocks_db *db, const char *dir, struct err *err);
 
 /* Live SST files; name without a slash. */
 typedef enum rc rocks_file_fn(void *ctx, const char *name, uint64_t size_bytes, struct err *err);
-MUST_USE enum rc rocks_live_files(struct rocks_db *db, rocks_file_fn *fn, void *ctx, struct err *err);
+MUST_USE enum rc rocks_live_files(struct rocks_db *db, rocks_file_fn *fn, void *ctx,
+                                  struct err *err);
 /* Every block of every live file against its checksum. */
 MUST_USE enum rc rocks_verify(struct rocks_db *db, struct err *err);
 
 struct rocks_stats {
-    uint64_t live_sst_bytes, sst_files, l0_files, pending_compaction_bytes; /* l0_files: of the fullest family */
+    uint64_t live_sst_bytes, sst_files, l0_files,
+        pending_compaction_bytes; /* l0_files: of the fullest family */
     uint64_t block_cache_bytes, write_buffer_bytes;
     bool stopped; /* the background gave up */
 };

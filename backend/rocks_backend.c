@@ -1,15 +1,17 @@
-/* rocks_backend.c - keyed_backend on RocksDB (`rocksdb`): one column family per state, a row cache in front of each, the
- * flusher as the only writer. Rows that are not cached are read by one sorted MultiGet a batch; absent keys end at the
- * whole-key filters. The local database is scratch: removed and made anew at open. After: RocksDBKeyedStateBackend.
+/* rocks_backend.c - keyed_backend on RocksDB (`rocksdb`): one column family per state, a row cache
+ * in front of each, the flusher as the only writer. Rows that are not cached are read by one sorted
+ * MultiGet a batch; absent keys end at the whole-key filters. The local database is scratch:
+ * removed and made anew at open. After: RocksDBKeyedStateBackend.
  *
- * Epoch rule: between keyed_snapshot_begin and the moment its image of the database is taken, nothing but that snapshot
- * writes. A batch that needs an eviction meanwhile waits, and counts the time. While the writer has not even started it
- * goes on over the budget instead, to twice the budget: so a pool that is slow to start cannot lock up the task. */
+ * Epoch rule: between keyed_snapshot_begin and the moment its image of the database is taken,
+ * nothing but that snapshot writes. A batch that needs an eviction meanwhile waits, and counts the
+ * time. While the writer has not even started it goes on over the budget instead, to twice the
+ * budget: so a pool that is slow to start cannot lock up the task. */
 #include "backend/rocks_backend_priv.h"
 
 #define EVICT_FRACTION 8u /* an eviction gives back at least this part of the rows' bytes */
 
-/* ---- room ---------------------------------------------------------------------------------------- */
+/* ---- room ------------------------------------------------------------------------------------ */
 
 enum rc rocks_usable(struct rocks_backend *b, struct err *err)
 {
@@ -73,8 +75,8 @@ static enum rc evict(struct rocks_backend *b, uint64_t want, struct err *err)
 {
     uint64_t left = want;
 
-    /* A snapshot that was given up before its flush: its rows are ours again. Its writer does not look at them any more,
-     * or may_evict would have waited. */
+    /* A snapshot that was given up before its flush: its rows are ours again. Its writer does not
+     * look at them any more, or may_evict would have waited. */
     row_group_retire(b->core.rows);
     for (size_t round = 0; left > 0 && round < b->core.state_count; round++) {
         size_t before = row_group_bytes(b->core.rows), after, bytes;
@@ -100,8 +102,8 @@ static enum rc evict(struct rocks_backend *b, uint64_t want, struct err *err)
 }
 
 /* Before each batch: room for what it may add. */
-static enum rc make_room(struct rocks_backend *b, const struct core_state *s, const struct key_batch *keys,
-                         const struct bytes *values, struct err *err)
+static enum rc make_room(struct rocks_backend *b, const struct core_state *s,
+                         const struct key_batch *keys, const struct bytes *values, struct err *err)
 {
     uint64_t bytes = row_group_bytes(b->core.rows) + row_cache_need(s->cache, keys, values);
     uint64_t want;
@@ -117,7 +119,8 @@ static enum rc make_room(struct rocks_backend *b, const struct core_state *s, co
 
 static enum rc sink_write(struct row_sink *sink, struct row_source *rows, struct err *err)
 {
-    struct rocks_backend *b = (struct rocks_backend *)((char *)sink - offsetof(struct rocks_backend, sink));
+    struct rocks_backend *b =
+        (struct rocks_backend *)((char *)sink - offsetof(struct rocks_backend, sink));
 
     return flusher_write(b->flusher, below_of(b->acting)->cf, rows, err);
 }
@@ -125,7 +128,8 @@ static enum rc sink_write(struct row_sink *sink, struct row_source *rows, struct
 static enum rc loader_load(struct row_loader *loader, const struct bytes *keys, uint32_t count,
                            struct bytes *values, struct err *err)
 {
-    struct rocks_backend *b = (struct rocks_backend *)((char *)loader - offsetof(struct rocks_backend, loader));
+    struct rocks_backend *b =
+        (struct rocks_backend *)((char *)loader - offsetof(struct rocks_backend, loader));
 
     return rocks_get(below_of(b->acting)->cf, keys, count, values, err);
 }
@@ -136,7 +140,7 @@ static struct row_loader *loader_of(struct rocks_backend *b, struct core_state *
     return below_of(s)->empty ? NULL : &b->loader;
 }
 
-/* ---- batches ------------------------------------------------------------------------------------- */
+/* ---- batches --------------------------------------------------------------------------------- */
 
 static enum rc rocks_upsert(struct keyed_state *state, const struct key_batch *keys, void **rows,
                             uint8_t *fresh, struct err *err)
@@ -183,9 +187,10 @@ static enum rc rocks_del(struct keyed_state *state, const struct key_batch *keys
     return row_cache_del(s->cache, keys, below_of(s)->empty, err);
 }
 
-/* ---- scans --------------------------------------------------------------------------------------- */
+/* ---- scans ----------------------------------------------------------------------------------- */
 
-/* Cached rows of the prefix, sorted, over the database's: a cached row, or tombstone, is the truth. */
+/* Cached rows of the prefix, sorted, over the database's: a cached row, or tombstone, is the truth.
+ */
 struct rocks_cursor {
     struct keyed_cursor base; /* first */
     struct core_state *state;
@@ -207,8 +212,8 @@ static void prefix_end(struct bytes prefix, struct buf *out)
         out->data[out->len - 1]++;
 }
 
-static enum rc rocks_scan_open(struct keyed_state *state, struct bytes prefix, struct keyed_cursor **out,
-                               struct err *err)
+static enum rc rocks_scan_open(struct keyed_state *state, struct bytes prefix,
+                               struct keyed_cursor **out, struct err *err)
 {
     struct rocks_backend *b = rocks_of(state->backend);
     struct core_state *s = core_state_of(state);
@@ -302,7 +307,7 @@ static void rocks_scan_close(struct keyed_cursor *cursor)
     mem_free(c);
 }
 
-/* ---- states, notifications, numbers -------------------------------------------------------------- */
+/* ---- states, notifications, numbers ---------------------------------------------------------- */
 
 enum rc rocks_attach(struct rocks_backend *b, struct core_state *s, struct err *err)
 {
@@ -345,8 +350,8 @@ static enum rc rocks_state_open(struct keyed_backend *backend, const struct stat
 
 static void rocks_notify(struct keyed_backend *b, uint64_t checkpoint_id)
 {
-    /* Shared files are named by their content and proven by the target: neither a completed nor an abandoned checkpoint
-     * changes what may be taken as known (incremental.h). */
+    /* Shared files are named by their content and proven by the target: neither a completed nor an
+     * abandoned checkpoint changes what may be taken as known (incremental.h). */
     (void)b;
     (void)checkpoint_id;
 }
@@ -382,7 +387,7 @@ static void rocks_backend_stats(struct keyed_backend *backend, struct keyed_stat
     }
 }
 
-/* ---- opening and closing ------------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 static void rocks_backend_close(struct keyed_backend *backend)
 {

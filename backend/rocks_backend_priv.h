@@ -1,7 +1,8 @@
-/* rocks_backend_priv.h - the `rocksdb` backend's parts; for rocks_backend.c, rocks_snapshot.c, rocks_restore.c.
+/* rocks_backend_priv.h - the `rocksdb` backend's parts; for rocks_backend.c, rocks_snapshot.c,
+ * rocks_restore.c.
  *
- * Directories below local_dir, all scratch: db/ the database, runs/ of the flusher, chk-<n>/ a checkpoint under
- * way, from-<i>/ a handle's files during a restore. */
+ * Directories below local_dir, all scratch: db/ the database, runs/ of the flusher, chk-<n>/ a
+ * checkpoint under way, from-<i>/ a handle's files during a restore. */
 #ifndef VARVE_BACKEND_ROCKS_BACKEND_PRIV_H
 #define VARVE_BACKEND_ROCKS_BACKEND_PRIV_H
 
@@ -13,8 +14,9 @@
 
 #include <stdatomic.h>
 
-/* How memory_bytes is divided: half for rows (an eighth of it kept back for images of a closed epoch), half for blocks
- * with indexes and filters, of which an eighth of the whole may be write buffers. */
+/* How memory_bytes is divided: half for rows (an eighth of it kept back for images of a closed
+ * epoch), half for blocks with indexes and filters, of which an eighth of the whole may be write
+ * buffers. */
 #define ROCKS_MEMORY_DEFAULT (64ull << 20) /* when none is given */
 #define ROCKS_MEMORY_LEAST (256ull << 10)
 
@@ -39,10 +41,12 @@ struct rocks_backend {
 
     struct mutex mutex; /* over what follows: task and snapshot writer */
     struct cond flushed;
-    bool epoch_closed; /* since a snapshot began, until its image of the database is taken: no other write */
+    bool epoch_closed; /* since a snapshot began, until its image of the database is taken: no other
+                          write */
     bool writing;      /* its writer has started */
     struct err why;
-    atomic_bool broken; /* a flush failed half-way: the database holds a part of an epoch; why is set before it */
+    atomic_bool broken; /* a flush failed half-way: the database holds a part of an epoch; why is
+                           set before it */
 };
 struct rocks_snapshot {
     struct keyed_snapshot base; /* first */
@@ -51,21 +55,28 @@ struct rocks_snapshot {
     struct core_state **states;
 };
 
-static inline struct rocks_backend *rocks_of(struct keyed_backend *b) { return (struct rocks_backend *)b; }
-static inline struct rocks_state *below_of(const struct core_state *s) { return s->below; }
+static inline struct rocks_backend *rocks_of(struct keyed_backend *b)
+{
+    return (struct rocks_backend *)b;
+}
+static inline struct rocks_state *below_of(const struct core_state *s)
+{
+    return s->below;
+}
 
 /* rocks_backend.c */
-enum rc rocks_attach(struct rocks_backend *b, struct core_state *s, struct err *err); /* its family, made if need be */
+enum rc rocks_attach(struct rocks_backend *b, struct core_state *s,
+                     struct err *err); /* its family, made if need be */
 
 enum rc rocks_usable(struct rocks_backend *b, struct err *err); /* the error of a broken one */
 void rocks_break(struct rocks_backend *b, enum rc rc, const struct err *why);
 enum rc rocks_make_flusher(struct rocks_backend *b, struct err *err);
 
 /* rocks_snapshot.c */
-enum rc rocks_snapshot_begin(struct keyed_backend *b, uint64_t checkpoint_id, struct keyed_snapshot **out,
-                             struct err *err);
-enum rc rocks_snapshot_write(struct keyed_snapshot *s, struct snapshot_target *target, struct arena *arena,
-                             struct keyed_handle *out, struct err *err);
+enum rc rocks_snapshot_begin(struct keyed_backend *b, uint64_t checkpoint_id,
+                             struct keyed_snapshot **out, struct err *err);
+enum rc rocks_snapshot_write(struct keyed_snapshot *s, struct snapshot_target *target,
+                             struct arena *arena, struct keyed_handle *out, struct err *err);
 void rocks_snapshot_free(struct keyed_snapshot *s);
 
 /* rocks_restore.c: fills b->db, empty or from the handles of config. */

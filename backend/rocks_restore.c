@@ -5,7 +5,7 @@
 #define SCAN_BATCH 1024u
 #define SCAN_BYTES (4u << 20)
 
-/* ---- files of a handle into a directory ---------------------------------------------------------- */
+/* ---- files of a handle into a directory ------------------------------------------------------ */
 
 /* Names come from outside: plain ones only, so that nothing is written elsewhere. */
 static bool name_is_plain(const char *name)
@@ -13,8 +13,8 @@ static bool name_is_plain(const char *name)
     if (name == NULL || name[0] == '\0' || name[0] == '.' || strlen(name) > 100)
         return false;
     for (const char *p = name; *p != '\0'; p++) {
-        bool ok = (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-                  *p == '-' || *p == '.' || *p == '_';
+        bool ok = (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') ||
+                  (*p >= 'A' && *p <= 'Z') || *p == '-' || *p == '.' || *p == '_';
 
         if (!ok)
             return false;
@@ -62,7 +62,8 @@ static enum rc bring(struct fs *fs, const struct state_file *f, const char *to, 
     return rc == RC_OK ? RC_OK : err_set(err, rc, "%s", tried.msg);
 }
 
-static enum rc bring_files(struct fs *fs, const struct keyed_handle *h, const char *dir, struct err *err)
+static enum rc bring_files(struct fs *fs, const struct keyed_handle *h, const char *dir,
+                           struct err *err)
 {
     RETURN_IF_ERR(fs_mkdirs(fs, dir, err));
     for (size_t i = 0; i < h->file_count; i++) {
@@ -78,7 +79,7 @@ static enum rc bring_files(struct fs *fs, const struct keyed_handle *h, const ch
     return RC_OK;
 }
 
-/* ---- live files against the handle (C13) --------------------------------------------------------- */
+/* ---- live files against the handle (C13) ----------------------------------------------------- */
 
 struct live_check {
     const struct keyed_handle *h;
@@ -92,8 +93,8 @@ static enum rc check_live(void *ctx, const char *name, uint64_t size_bytes, stru
     for (size_t i = 0; i < x->h->file_count; i++) {
         if (strcmp(x->h->files[i].local_name, name) == 0) {
             if (x->h->files[i].size_bytes != size_bytes)
-                return err_set(err, RC_CORRUPT, "MANIFEST says %s has %llu bytes, the handle %llu", name,
-                               (unsigned long long)size_bytes,
+                return err_set(err, RC_CORRUPT, "MANIFEST says %s has %llu bytes, the handle %llu",
+                               name, (unsigned long long)size_bytes,
                                (unsigned long long)x->h->files[i].size_bytes);
             x->live++;
             return RC_OK;
@@ -112,12 +113,14 @@ static enum rc check_live_files(struct rocks_db *db, const struct keyed_handle *
     RETURN_IF_ERR(rocks_live_files(db, check_live, &x, err));
     if (x.live != named)
         return err_set(err, RC_CORRUPT,
-                       "MANIFEST ends early: %zu of the handle's %zu SST files are live", x.live, named);
+                       "MANIFEST ends early: %zu of the handle's %zu SST files are live", x.live,
+                       named);
     return RC_OK;
 }
 
 /* Each state has its family (or none, when it never held a row), each family its state. */
-static enum rc check_families(const struct rocks_db *db, const struct keyed_handle *h, struct err *err)
+static enum rc check_families(const struct rocks_db *db, const struct keyed_handle *h,
+                              struct err *err)
 {
     for (size_t i = 0; i < rocks_cf_count(db); i++) {
         const char *name = rocks_cf_name(rocks_cf_at(db, i));
@@ -126,14 +129,16 @@ static enum rc check_families(const struct rocks_db *db, const struct keyed_hand
         for (size_t j = 0; j < h->state_count && !found; j++)
             found = strcmp(h->states[j].name, name) == 0;
         if (!found)
-            return err_set(err, RC_CORRUPT, "the database has a state %s, the handle does not", name);
+            return err_set(err, RC_CORRUPT, "the database has a state %s, the handle does not",
+                           name);
     }
     return RC_OK;
 }
 
 /* A database of the handle's files in `dir`, proven. */
-static enum rc open_handle(struct fs *fs, const struct keyed_handle *h, const struct rocks_config *config,
-                           struct rocks_db **out, struct err *err)
+static enum rc open_handle(struct fs *fs, const struct keyed_handle *h,
+                           const struct rocks_config *config, struct rocks_db **out,
+                           struct err *err)
 {
     enum rc rc;
 
@@ -149,10 +154,11 @@ static enum rc open_handle(struct fs *fs, const struct keyed_handle *h, const st
     return rc;
 }
 
-/* ---- scanning a range ---------------------------------------------------------------------------- */
+/* ---- scanning a range ------------------------------------------------------------------------ */
 
 /* Iterator over the groups of a range. */
-static struct rocks_iter *iter_of_range(struct rocks_cf *cf, struct key_group_range r, uint32_t prefix_len)
+static struct rocks_iter *iter_of_range(struct rocks_cf *cf, struct key_group_range r,
+                                        uint32_t prefix_len)
 {
     uint8_t lower[2], upper[2] = {0};
     bool to_end = r.last + 1 >= 1u << (8 * prefix_len);
@@ -160,7 +166,8 @@ static struct rocks_iter *iter_of_range(struct rocks_cf *cf, struct key_group_ra
     keygroup_put_prefix(lower, prefix_len, r.first);
     if (!to_end)
         keygroup_put_prefix(upper, prefix_len, r.last + 1);
-    return rocks_iter_new(cf, bytes_of(lower, prefix_len), bytes_of(upper, to_end ? 0 : prefix_len));
+    return rocks_iter_new(cf, bytes_of(lower, prefix_len),
+                          bytes_of(upper, to_end ? 0 : prefix_len));
 }
 
 /* Entries collected for one call of fn: copies, since the iterator moves on. */
@@ -216,11 +223,15 @@ out:
 }
 
 /* A read-only database of the handle below scratch_dir, gone again at the end. */
-static enum rc open_source(const struct env *env, const char *scratch_dir, const struct keyed_handle *h,
-                           char dir[FS_PATH_MAX], struct rocks_db **out, struct err *err)
+static enum rc open_source(const struct env *env, const char *scratch_dir,
+                           const struct keyed_handle *h, char dir[FS_PATH_MAX],
+                           struct rocks_db **out, struct err *err)
 {
-    struct rocks_config config = {.dir = dir, .read_only = true, .block_cache_bytes = 8u << 20,
-                                  .write_buffer_bytes = 1u << 20, .max_open_files = 64};
+    struct rocks_config config = {.dir = dir,
+                                  .read_only = true,
+                                  .block_cache_bytes = 8u << 20,
+                                  .write_buffer_bytes = 1u << 20,
+                                  .max_open_files = 64};
 
     if (scratch_dir == NULL)
         return err_set(err, RC_INVALID, "restoring a rocksdb handle needs a local directory");
@@ -229,8 +240,9 @@ static enum rc open_source(const struct env *env, const char *scratch_dir, const
     return open_handle(env->fs, h, &config, out, err);
 }
 
-enum rc rocks_restore_read(const struct env *env, const char *scratch_dir, const struct keyed_handle *h,
-                           struct key_group_range range, keyed_stream_fn *fn, void *ctx, struct err *err)
+enum rc rocks_restore_read(const struct env *env, const char *scratch_dir,
+                           const struct keyed_handle *h, struct key_group_range range,
+                           keyed_stream_fn *fn, void *ctx, struct err *err)
 {
     struct rocks_db *db = NULL;
     char dir[FS_PATH_MAX];
@@ -243,7 +255,8 @@ enum rc rocks_restore_read(const struct env *env, const char *scratch_dir, const
         struct rocks_cf *cf = rocks_cf_find(db, h->states[i].name);
 
         if (cf != NULL)
-            rc = scan_state(cf, (uint32_t)i, range, keygroup_prefix_len(h->key_group_count), fn, ctx, err);
+            rc = scan_state(cf, (uint32_t)i, range, keygroup_prefix_len(h->key_group_count), fn,
+                            ctx, err);
     }
     rocks_close(db);
     if (scratch_dir != NULL)
@@ -251,7 +264,7 @@ enum rc rocks_restore_read(const struct env *env, const char *scratch_dir, const
     return rc;
 }
 
-/* ---- into the backend's own database ------------------------------------------------------------- */
+/* ---- into the backend's own database --------------------------------------------------------- */
 
 /* Rows of an iterator for the flusher. */
 struct iter_rows {
@@ -336,7 +349,8 @@ out:
 }
 
 /* true when every key of the database lies in the range. */
-static enum rc all_in_range(const struct backend_core *core, struct rocks_db *db, bool *in, struct err *err)
+static enum rc all_in_range(const struct backend_core *core, struct rocks_db *db, bool *in,
+                            struct err *err)
 {
     struct buf first = {0}, last = {0};
     enum rc rc = RC_OK;
@@ -356,7 +370,8 @@ static enum rc all_in_range(const struct backend_core *core, struct rocks_db *db
     return rc;
 }
 
-/* The handle's files become the database. *done false: it holds entries of other ranges, copy instead. */
+/* The handle's files become the database. *done false: it holds entries of other ranges, copy
+ * instead. */
 static enum rc take_over(struct rocks_backend *b, const struct keyed_handle *h,
                          const struct rocks_config *rocks, bool *done, struct err *err)
 {
@@ -379,13 +394,15 @@ static enum rc take_over(struct rocks_backend *b, const struct keyed_handle *h,
         rc = rocks_attach(b, states[i], err);
     for (size_t i = 0; rc == RC_OK && i < h->file_count; i++) {
         if (is_sst(h->files[i].local_name))
-            incremental_add(b->known, h->files[i].local_name, h->files[i].size_bytes, h->files[i].digest);
+            incremental_add(b->known, h->files[i].local_name, h->files[i].size_bytes,
+                            h->files[i].digest);
     }
     arena_free(arena);
     return rc;
 }
 
-static enum rc start_empty(struct rocks_backend *b, const struct rocks_config *rocks, struct err *err)
+static enum rc start_empty(struct rocks_backend *b, const struct rocks_config *rocks,
+                           struct err *err)
 {
     struct rocks_config config = *rocks;
 
@@ -400,8 +417,8 @@ enum rc rocks_restore(struct rocks_backend *b, const struct keyed_backend_config
     const struct keyed_handle *h = config->restore;
     bool taken = false;
 
-    if (config->restore_count == 1 && h->kind == KEYED_ROCKS && h->range.first == b->core.range.first &&
-        h->range.last == b->core.range.last)
+    if (config->restore_count == 1 && h->kind == KEYED_ROCKS &&
+        h->range.first == b->core.range.first && h->range.last == b->core.range.last)
         RETURN_IF_ERR(take_over(b, h, rocks, &taken, err));
     if (!taken)
         RETURN_IF_ERR(start_empty(b, rocks, err));

@@ -1,5 +1,5 @@
-/* The C API's handles are mirrored: their first member is the C++ object. That holds for the one version this is built
- * against. Compiled with -fno-rtti, as the library is. */
+/* The C API's handles are mirrored: their first member is the C++ object. That holds for the one
+ * version this is built against. Compiled with -fno-rtti, as the library is. */
 #include "backend/rocks_shim.h"
 
 #include "rocksdb/db.h"
@@ -33,7 +33,7 @@ struct env_mirror {
     bool is_default;
 };
 
-/* ---- a file system that does not sync ------------------------------------------------------------- */
+/* ---- a file system that does not sync -------------------------------------------------------- */
 
 using rocksdb::FileOptions;
 using rocksdb::IODebugContext;
@@ -72,17 +72,20 @@ class scratch_fs : public rocksdb::FileSystemWrapper
     const char *Name() const override { return kClassName(); }
 
     IOStatus NewWritableFile(const std::string &name, const FileOptions &options,
-                             std::unique_ptr<rocksdb::FSWritableFile> *out, IODebugContext *dbg) override
+                             std::unique_ptr<rocksdb::FSWritableFile> *out,
+                             IODebugContext *dbg) override
     {
         return wrap(target()->NewWritableFile(name, options, out, dbg), out);
     }
     IOStatus ReopenWritableFile(const std::string &name, const FileOptions &options,
-                                std::unique_ptr<rocksdb::FSWritableFile> *out, IODebugContext *dbg) override
+                                std::unique_ptr<rocksdb::FSWritableFile> *out,
+                                IODebugContext *dbg) override
     {
         return wrap(target()->ReopenWritableFile(name, options, out, dbg), out);
     }
     IOStatus ReuseWritableFile(const std::string &name, const std::string &old_name,
-                               const FileOptions &options, std::unique_ptr<rocksdb::FSWritableFile> *out,
+                               const FileOptions &options,
+                               std::unique_ptr<rocksdb::FSWritableFile> *out,
                                IODebugContext *dbg) override
     {
         return wrap(target()->ReuseWritableFile(name, old_name, options, out, dbg), out);
@@ -106,8 +109,14 @@ class scratch_fs : public rocksdb::FileSystemWrapper
     }
 };
 
-rocksdb::DB *db_of(void *db) { return static_cast<db_mirror *>(db)->rep; }
-rocksdb::ColumnFamilyHandle *cf_of(void *cf) { return static_cast<cf_mirror *>(cf)->rep; }
+rocksdb::DB *db_of(void *db)
+{
+    return static_cast<db_mirror *>(db)->rep;
+}
+rocksdb::ColumnFamilyHandle *cf_of(void *cf)
+{
+    return static_cast<cf_mirror *>(cf)->rep;
+}
 
 void report(const char *text, char **error)
 {
@@ -147,9 +156,15 @@ void shim_scratch_env_free(void *env)
     delete static_cast<env_mirror *>(env);
 }
 
-shim_getter *shim_getter_new(void) { return new (std::nothrow) shim_getter; }
+shim_getter *shim_getter_new(void)
+{
+    return new (std::nothrow) shim_getter;
+}
 
-void shim_getter_free(shim_getter *g) { delete g; }
+void shim_getter_free(shim_getter *g)
+{
+    delete g;
+}
 
 void shim_getter_reset(shim_getter *g)
 {

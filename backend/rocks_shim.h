@@ -1,7 +1,8 @@
 /* rocks_shim.h - the few calls that rocksdb/c.h lacks, as plain C functions; for rocks.c only.
  *
- * `db` and `cf` are rocksdb_t and rocksdb_column_family_handle_t. Errors as in rocksdb/c.h: *error, if it was NULL, becomes a
- * malloc'ed text. No exception leaves a function: running out of memory is reported as an error text. */
+ * `db` and `cf` are rocksdb_t and rocksdb_column_family_handle_t. Errors as in rocksdb/c.h: *error,
+ * if it was NULL, becomes a malloc'ed text. No exception leaves a function: running out of memory
+ * is reported as an error text. */
 #ifndef VARVE_BACKEND_ROCKS_SHIM_H
 #define VARVE_BACKEND_ROCKS_SHIM_H
 
@@ -17,8 +18,8 @@ struct shim_slice { /* the same layout as struct bytes */
     size_t len;
 };
 
-/* The real file system, but nothing is ever synced: for databases that are scratch. An rocksdb_env_t; NULL when memory is
- * gone. Must outlive the databases that use it. */
+/* The real file system, but nothing is ever synced: for databases that are scratch. An
+ * rocksdb_env_t; NULL when memory is gone. Must outlive the databases that use it. */
 void *shim_scratch_env_new(void);
 void shim_scratch_env_free(void *env); /* NULL is a no-op */
 
@@ -26,7 +27,8 @@ void shim_scratch_env_free(void *env); /* NULL is a no-op */
 struct shim_getter;
 struct shim_getter *shim_getter_new(void);
 void shim_getter_free(struct shim_getter *g);
-/* values[i].data == NULL: absent. Values hold until the next call on g, or shim_getter_reset, which unpins their blocks. */
+/* values[i].data == NULL: absent. Values hold until the next call on g, or shim_getter_reset, which
+ * unpins their blocks. */
 void shim_multi_get(struct shim_getter *g, void *db, void *cf, const struct shim_slice *keys,
                     size_t count, struct shim_slice *values, char **error);
 void shim_getter_reset(struct shim_getter *g);

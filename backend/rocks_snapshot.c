@@ -1,10 +1,11 @@
-/* rocks_snapshot.c - a snapshot of the rocksdb backend: flush the closed epoch, take an image of the database by hard links,
- * hand its files over. After: RocksIncrementalSnapshotStrategy (flink-state-backend-rocksdb).
+/* rocks_snapshot.c - a snapshot of the rocksdb backend: flush the closed epoch, take an image of
+ * the database by hard links, hand its files over. After: RocksIncrementalSnapshotStrategy
+ * (flink-state-backend-rocksdb).
  *
- *     begin (task)     the epoch is closed; from now on only this snapshot may write to the database
- *     write (a), (b)   dirty rows of each state, through the flusher
- *           (c)        rocks_checkpoint into chk-<n>/; other writes may go on
- *           (d)        per file: its digest, unless known; SSTs are shared, MANIFEST and CURRENT exclusive
+ *     begin (task)     the epoch is closed; from now on only this snapshot may write to the
+ * database write (a), (b)   dirty rows of each state, through the flusher (c) rocks_checkpoint into
+ * chk-<n>/; other writes may go on (d)        per file: its digest, unless known; SSTs are shared,
+ * MANIFEST and CURRENT exclusive
  */
 #include "backend/rocks_backend_priv.h"
 
@@ -51,7 +52,8 @@ static enum rc flush_epoch(struct rocks_backend *b, struct rocks_snapshot *s, st
         enum rc rc = RC_OK;
 
         if (row_snapshot_rows(rows)->rows_max > 0)
-            rc = flusher_write(b->flusher, below_of(s->states[i])->cf, row_snapshot_rows(rows), err);
+            rc =
+                flusher_write(b->flusher, below_of(s->states[i])->cf, row_snapshot_rows(rows), err);
         row_snapshot_free(rows);
         if (rc != RC_OK)
             return rc;
@@ -87,7 +89,7 @@ static enum rc take_image(struct rocks_backend *b, struct rocks_snapshot *s, con
     return rocks_checkpoint(b->db, image_dir, err);
 }
 
-/* ---- files of an image --------------------------------------------------------------------------- */
+/* ---- files of an image ----------------------------------------------------------------------- */
 
 struct image {
     struct rocks_backend *backend;
@@ -133,7 +135,8 @@ static enum rc publish_sst(struct image *im, const char *name, const char *path,
         RETURN_IF_ERR(digest_file(fs, path, &digest, &size, err));
         incremental_add(im->backend->known, name, size, digest);
     }
-    RETURN_IF_ERR(im->target->ops->publish_shared(im->target, im->arena, path, size, digest, f, err));
+    RETURN_IF_ERR(
+        im->target->ops->publish_shared(im->target, im->arena, path, size, digest, f, err));
     f->local_name = arena_strdup(im->arena, name); /* a publication fills the rest anew */
     im->file_count++;
     return RC_OK;
@@ -153,7 +156,8 @@ static enum rc publish_small(struct image *im, const char *name, const char *pat
         rc = err_set(err, RC_STATE, "%s: %zu bytes, though the log is off", path, content.len);
         goto out;
     }
-    GOTO_IF_ERR(im->target->ops->publish_exclusive(im->target, im->arena, buf_bytes(&content), f, err));
+    GOTO_IF_ERR(
+        im->target->ops->publish_exclusive(im->target, im->arena, buf_bytes(&content), f, err));
     f->local_name = arena_strdup(im->arena, name);
     im->file_count++;
 out:
@@ -192,12 +196,14 @@ static enum rc check_image(const struct image *im, struct err *err)
         currents += strcmp(im->names[i], "CURRENT") == 0;
     }
     if (manifests != 1 || currents != 1)
-        return err_set(err, RC_IO, "%s: %zu MANIFEST and %zu CURRENT files", im->dir, manifests, currents);
+        return err_set(err, RC_IO, "%s: %zu MANIFEST and %zu CURRENT files", im->dir, manifests,
+                       currents);
     return RC_OK;
 }
 
-static enum rc publish_image(struct rocks_backend *b, const char *dir, struct snapshot_target *target,
-                             struct arena *arena, struct keyed_handle *out, struct err *err)
+static enum rc publish_image(struct rocks_backend *b, const char *dir,
+                             struct snapshot_target *target, struct arena *arena,
+                             struct keyed_handle *out, struct err *err)
 {
     struct image im = {.backend = b, .target = target, .arena = arena, .dir = dir};
     enum rc rc;
@@ -246,8 +252,8 @@ enum rc rocks_snapshot_write(struct keyed_snapshot *snapshot, struct snapshot_ta
     release_epoch(b);
     rc = publish_image(b, dir, target, arena, out, err);
     if (fs_remove_tree(fs, dir, &ignored) != RC_OK)
-        log_line(b->core.env->log, LOG_WARN, "local checkpoint not removed dir=%s error=\"%s\"", dir,
-                 ignored.msg);
+        log_line(b->core.env->log, LOG_WARN, "local checkpoint not removed dir=%s error=\"%s\"",
+                 dir, ignored.msg);
 out:
     if (rc != RC_OK)
         release_epoch(b);

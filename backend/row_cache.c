@@ -1,15 +1,13 @@
 #include "backend/row_cache_priv.h"
 
 #define FIND_AHEAD 64u /* keys whose cache misses overlap */
-#define INDEX_BITS_MIN 8u
-#define INDEX_BITS_MAX 31u
 #define SLAB_BYTES_LEAST (16u << 10)
 #define BIG_ROW_FRACTION 4u /* a row above a slab's quarter has a slab of its own */
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* ---- groups -------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 struct row_group *row_group_new(enum row_mode mode, uint64_t hash_seed)
 {
@@ -54,11 +52,6 @@ void row_group_free(struct row_group *g)
     mem_free(g->caches);
     mutex_release(&g->mutex);
     mem_free(g);
-}
-
-static size_t index_bytes(const struct index *ix)
-{
-    return ix->bits == 0 ? 0 : sizeof(struct slot) << ix->bits;
 }
 
 static size_t cache_bytes(const struct row_cache *c)
@@ -108,7 +101,8 @@ NO_THREAD_SAFETY void rows_enter(struct row_cache *c)
     }
 }
 
-/* After rows_leave in the middle of a batch: the rows in hand must hold still, so nothing is retired. */
+/* After rows_leave in the middle of a batch: the rows in hand must hold still, so nothing is
+ * retired. */
 static NO_THREAD_SAFETY void rows_reenter(struct row_cache *c)
 {
     if (c->group->open)
@@ -121,7 +115,7 @@ NO_THREAD_SAFETY void rows_leave(struct row_cache *c)
         mutex_unlock(&c->group->mutex);
 }
 
-/* ---- slabs --------------------------------------------------------------------------------------- */
+/* ---- slabs ----------------------------------------------------------------------------------- */
 
 static uint32_t slab_new(struct row_cache *c, uint32_t units, bool cow)
 {
@@ -222,8 +216,8 @@ static size_t row_size(const struct row_cache *c, size_t key_len, size_t value_l
 size_t row_cache_need(const struct row_cache *c, const struct key_batch *keys,
                       const struct bytes *values)
 {
-    size_t sum = (size_t)keys->count *
-                     (row_size(c, 0, c->config.fixed_value_bytes) + UNIT_BYTES + 2 * sizeof(struct slot)) +
+    size_t sum = (size_t)keys->count * (row_size(c, 0, c->config.fixed_value_bytes) + UNIT_BYTES +
+                                        2 * sizeof(struct slot)) +
                  keys->offsets[keys->count];
 
     for (uint32_t i = 0; values != NULL && i < keys->count; i++)
@@ -231,231 +225,7 @@ size_t row_cache_need(const struct row_cache *c, const struct key_batch *keys,
     return sum;
 }
 
-/* ---- index --------------------------------------------------------------------------------------- */
-
-static inline uint32_t slot_home(const struct index *ix, uint32_t tag)
-{
-    return tag >> (32 - ix->bits);
-}
-static inline uint32_t slot_after(const struct index *ix, uint32_t s)
-{
-    return (s + 1) & ((1u << ix->bits) - 1);
-}
-
-static void index_put(struct index *ix, uint32_t tag, uint32_t ref)
-{
-    uint32_t s = slot_home(ix, tag);
-
-    while (ix->slots[s].ref != 0)
-        s = slot_after(ix, s);
-    ix->slots[s] = (struct slot){tag, ref};
-}
-
-static void index_add(struct index *ix, uint32_t tag, uint32_t ref)
-{
-    if (ix->slots == NULL || (uint64_t)ix->count * 8 >= (5ull << ix->bits)) {
-        struct index bigger = {.bits = ix->slots == NULL ? INDEX_BITS_MIN : ix->bits + 1,
-                               .count = ix->count};
-
-        ASSERT(bigger.bits <= INDEX_BITS_MAX);
-        bigger.slots = mem_alloc_huge(index_bytes(&bigger));
-        memset(bigger.slots, 0, index_bytes(&bigger));
-        for (size_t i = 0; ix->slots != NULL && i < (size_t)1 << ix->bits; i++) {
-            if (ix->slots[i].ref != 0)
-                index_put(&bigger, ix->slots[i].tag, ix->slots[i].ref);
-        }
-        mem_free(ix->slots);
-        *ix = bigger;
-    }
-    index_put(ix, tag, ref);
-    ix->count++;
-}
-
-static uint32_t index_slot_of(const struct index *ix, uint32_t tag, uint32_t ref)
-{
-    uint32_t s = slot_home(ix, tag);
-
-    while (ix->slots[s].ref != ref) {
-        ASSERT(ix->slots[s].ref != 0);
-        s = slot_after(ix, s);
-    }
-    return s;
-}
-
-/* What stands behind the hole moves up, unless it would pass its home. */
-static void index_remove(struct index *ix, uint32_t tag, uint32_t ref)
-{
-    uint32_t mask = (1u << ix->bits) - 1;
-    uint32_t hole = index_slot_of(ix, tag, ref);
-
-    for (uint32_t s = slot_after(ix, hole); ix->slots[s].ref != 0; s = slot_after(ix, s)) {
-        uint32_t home = slot_home(ix, ix->slots[s].tag);
-
-        if (((s - home) & mask) >= ((s - hole) & mask)) {
-            ix->slots[hole] = ix->slots[s];
-            hole = s;
-        }
-    }
-    ix->slots[hole].ref = 0;
-    ix->count--;
-}
-
-/* Keys of a few dozen bytes: words, the last one overlapping, instead of a call. */
-static inline bool same_bytes(const uint8_t *a, const uint8_t *b, size_t len)
-{
-    size_t at = 0;
-
-    if (len < 8) {
-        while (at < len && a[at] == b[at])
-            at++;
-        return at == len;
-    }
-    for (; at + 8 <= len; at += 8) {
-        if (get_le64(a + at) != get_le64(b + at))
-            return false;
-    }
-    return get_le64(a + len - 8) == get_le64(b + len - 8);
-}
-
-static inline bool row_has_key(const struct row_cache *c, const struct row *r, struct bytes key)
-{
-    return r->key_len == key.len &&
-           same_bytes((const uint8_t *)r + c->value_at + r->value_cap, key.data, key.len);
-}
-
-uint32_t index_find(const struct row_cache *c, uint32_t tag, struct bytes key)
-{
-    const struct index *ix = &c->rows;
-
-    if (ix->slots == NULL)
-        return 0;
-    for (uint32_t s = slot_home(ix, tag); ix->slots[s].ref != 0; s = slot_after(ix, s)) {
-        if (ix->slots[s].tag == tag && row_has_key(c, row_at(c, ix->slots[s].ref), key))
-            return ix->slots[s].ref;
-    }
-    return 0;
-}
-
-uint32_t key_tag(const struct row_cache *c, struct bytes key)
-{
-    return (uint32_t)(hash64_seed(key, c->group->seed) >> 32);
-}
-
-/* ---- chains of map rows -------------------------------------------------------------------------- */
-
-static struct bytes owner_of(const struct row_cache *c, struct bytes key)
-{
-    return bytes_of(key.data, key_owner_len(key, c->config.prefix_len, c->config.ns));
-}
-
-static uint32_t owner_find(const struct row_cache *c, uint32_t tag, struct bytes owner)
-{
-    const struct index *ix = &c->owners;
-
-    if (ix->slots == NULL)
-        return 0;
-    for (uint32_t s = slot_home(ix, tag); ix->slots[s].ref != 0; s = slot_after(ix, s)) {
-        if (ix->slots[s].tag == tag &&
-            bytes_eq(owner_of(c, row_key(c, row_at(c, ix->slots[s].ref))), owner))
-            return ix->slots[s].ref;
-    }
-    return 0;
-}
-
-uint32_t owner_head(const struct row_cache *c, struct bytes owner)
-{
-    return owner_find(c, key_tag(c, owner), owner);
-}
-
-static void chain_add(struct row_cache *c, uint32_t ref)
-{
-    struct row *r = row_at(c, ref);
-    struct bytes owner = owner_of(c, row_key(c, r));
-    struct row_links *links = row_links(r);
-    uint32_t head;
-
-    links->owner_tag = key_tag(c, owner);
-    head = owner_find(c, links->owner_tag, owner);
-    links->prev = 0;
-    links->next = head;
-    if (head == 0) {
-        index_add(&c->owners, links->owner_tag, ref);
-    } else {
-        c->owners.slots[index_slot_of(&c->owners, links->owner_tag, head)].ref = ref;
-        row_links(row_at(c, head))->prev = ref;
-    }
-}
-
-static void chain_remove(struct row_cache *c, uint32_t ref)
-{
-    struct row_links *links = row_links(row_at(c, ref));
-
-    if (links->next != 0)
-        row_links(row_at(c, links->next))->prev = links->prev;
-    if (links->prev != 0)
-        row_links(row_at(c, links->prev))->next = links->next;
-    else if (links->next != 0)
-        c->owners.slots[index_slot_of(&c->owners, links->owner_tag, ref)].ref = links->next;
-    else
-        index_remove(&c->owners, links->owner_tag, ref);
-}
-
-/* ---- rows come, move and go ---------------------------------------------------------------------- */
-
-static void row_link(struct row_cache *c, uint32_t ref)
-{
-    struct row *r = row_at(c, ref);
-
-    r->marks |= ROW_LIVE;
-    c->slabs[ref >> c->unit_bits].live += r->units;
-    c->live_units += r->units;
-    index_add(&c->rows, r->tag, ref);
-    if (c->config.is_map)
-        chain_add(c, ref);
-}
-
-static void row_unlive(struct row_cache *c, uint32_t ref)
-{
-    struct row *r = row_at(c, ref);
-
-    r->marks &= (uint8_t)~ROW_LIVE;
-    c->slabs[ref >> c->unit_bits].live -= r->units;
-    c->live_units -= r->units;
-}
-
-void row_unlink(struct row_cache *c, uint32_t ref)
-{
-    struct row *r = row_at(c, ref);
-
-    index_remove(&c->rows, r->tag, ref);
-    if (c->config.is_map)
-        chain_remove(c, ref);
-    if (r->marks & ROW_TOMBSTONE)
-        c->tombstones--;
-    row_unlive(c, ref);
-}
-
-void row_moved(struct row_cache *c, uint32_t from, uint32_t to)
-{
-    struct row *r = row_at(c, to);
-
-    c->rows.slots[index_slot_of(&c->rows, r->tag, from)].ref = to;
-    if (c->config.is_map) {
-        struct row_links *links = row_links(r);
-
-        *links = *row_links(row_at(c, from));
-        if (links->next != 0)
-            row_links(row_at(c, links->next))->prev = to;
-        if (links->prev != 0)
-            row_links(row_at(c, links->prev))->next = to;
-        else
-            c->owners.slots[index_slot_of(&c->owners, links->owner_tag, from)].ref = to;
-    }
-    r->marks |= ROW_LIVE;
-    c->slabs[to >> c->unit_bits].live += r->units;
-    c->live_units += r->units;
-    row_unlive(c, from);
-}
+/* ---- rows come, move and go ------------------------------------------------------------------ */
 
 static uint32_t row_add(struct row_cache *c, uint32_t tag, struct bytes key, uint32_t value_cap)
 {
@@ -522,7 +292,8 @@ static uint32_t cap_of(const struct row_cache *c, size_t key_len, size_t value_l
     return (uint32_t)(row_size(c, key_len, value_len) - c->value_at - key_len);
 }
 
-/* A value that does not fit: another row takes its place, the old one stays as a ghost while owed. */
+/* A value that does not fit: another row takes its place, the old one stays as a ghost while owed.
+ */
 static uint32_t row_replace(struct row_cache *c, uint32_t ref, size_t value_len)
 {
     struct row *old = row_at(c, ref);
@@ -556,7 +327,8 @@ static void set_value(struct row_cache *c, uint32_t ref, struct bytes value)
 {
     struct row *r = row_at(c, ref);
 
-    if (value.len > r->value_cap || (r->value_cap != c->config.fixed_value_bytes && row_owed(c, r))) {
+    if (value.len > r->value_cap ||
+        (r->value_cap != c->config.fixed_value_bytes && row_owed(c, r))) {
         ref = row_replace(c, ref, value.len);
         r = row_at(c, ref);
     } else {
@@ -602,7 +374,7 @@ static void row_delete(struct row_cache *c, uint32_t ref)
     }
 }
 
-/* ---- batches ------------------------------------------------------------------------------------- */
+/* ---- batches --------------------------------------------------------------------------------- */
 
 static void scratch_reserve(struct row_cache *c, uint32_t count)
 {
@@ -616,8 +388,10 @@ static void scratch_reserve(struct row_cache *c, uint32_t count)
     c->loads.count = 0;
 }
 
-/* Rows of keys[from..to): hashes first, then the index slots, then the rows, so that their cache misses overlap. */
-static void find_chunk(struct row_cache *c, const struct key_batch *keys, uint32_t from, uint32_t to)
+/* Rows of keys[from..to): hashes first, then the index slots, then the rows, so that their cache
+ * misses overlap. */
+static void find_chunk(struct row_cache *c, const struct key_batch *keys, uint32_t from,
+                       uint32_t to)
 {
     const struct index *ix = &c->rows;
     uint32_t at[FIND_AHEAD];
@@ -769,7 +543,7 @@ static inline bool finish_upsert(struct row_cache *c, uint32_t ref, void **value
         fresh = (r->marks & ROW_TOMBSTONE) != 0 || r->below == BELOW_NO;
         if (r->marks & ROW_TOMBSTONE)
             c->tombstones--;
-        r->marks &= (uint8_t) ~(ROW_LOADING | ROW_TOMBSTONE);
+        r->marks &= (uint8_t)~(ROW_LOADING | ROW_TOMBSTONE);
         r->value_len = c->config.fixed_value_bytes;
         if (fresh)
             memset(row_value(c, r), 0, r->value_len);
@@ -903,7 +677,8 @@ enum rc row_cache_put(struct row_cache *c, const struct key_batch *keys, const s
         find_chunk(c, keys, from, to);
         for (uint32_t i = from; i < to; i++) {
             struct bytes key = key_batch_at(keys, i);
-            /* A row found by find_chunk may have been replaced by the same key earlier in this batch. */
+            /* A row found by find_chunk may have been replaced by the same key earlier in this
+             * batch. */
             uint32_t ref = c->found[i];
 
             if (ref == 0 || !(row_at(c, ref)->marks & ROW_LIVE))

@@ -1,20 +1,22 @@
-/* row_cache.h - rows of one keyed state in memory: the whole state (hashmap), or what is hot and what is not yet
- * written of a state that lies in a database below (rocksdb).
+/* row_cache.h - rows of one keyed state in memory: the whole state (hashmap), or what is hot and
+ * what is not yet written of a state that lies in a database below (rocksdb).
  *
- * An open-addressing index of hash tags leads to rows in slabs. A row is born, changes in place and dies; slabs are
- * given back whole, after the rows worth keeping were moved out. Nothing is allocated or locked per row; rows
- * hold still until the next call on the same backend.
+ * An open-addressing index of hash tags leads to rows in slabs. A row is born, changes in place and
+ * dies; slabs are given back whole, after the rows worth keeping were moved out. Nothing is
+ * allocated or locked per row; rows hold still until the next call on the same backend.
  *
- * Marks of a row over a database: *dirty* (differs from below; listed once per epoch), and whether the key *exists
- * below*: yes, no, unknown. A row that is born and dies between two flushes never reaches the database; deleting one
- * that may exist below leaves a tombstone row.
+ * Marks of a row over a database: *dirty* (differs from below; listed once per epoch), and whether
+ * the key *exists below*: yes, no, unknown. A row that is born and dies between two flushes never
+ * reaches the database; deleting one that may exist below leaves a tombstone row.
  *
- * Epochs: closing one is a pointer swap per state. From then on, until its writer is done, a change of a row that the
- * closed epoch still has to write first saves its image (copy on write; a row that is replaced or dies stays where it is as a
- * ghost), and no slab is given back. The writer reads under one mutex, a few thousand rows at a time; the task takes that
- * mutex once a batch, and only while a writer is at work. What the closed epoch held is what the writer gets (C11).
+ * Epochs: closing one is a pointer swap per state. From then on, until its writer is done, a change
+ * of a row that the closed epoch still has to write first saves its image (copy on write; a row
+ * that is replaced or dies stays where it is as a ghost), and no slab is given back. The writer
+ * reads under one mutex, a few thousand rows at a time; the task takes that mutex once a batch, and
+ * only while a writer is at work. What the closed epoch held is what the writer gets (C11).
  *
- *     current epoch  --row_group_close-->  closed, being written  --row_snapshot_done-->  retired by the task
+ *     current epoch  --row_group_close-->  closed, being written  --row_snapshot_done-->  retired
+ * by the task
  *
  * Thread: the task's, but for row_snapshot_*, which one writer thread calls.
  */
@@ -39,22 +41,23 @@ struct row_cache; /* opaque; one per state */
 struct row_cache_config {
     uint32_t fixed_value_bytes; /* 0: values vary in size */
     uint32_t prefix_len;        /* of key groups */
-    bool is_map;                /* rows of one owner (prefix | key | namespace) are chained, for scans */
+    bool is_map; /* rows of one owner (prefix | key | namespace) are chained, for scans */
     enum key_namespace ns;
     uint32_t slab_bytes; /* of a large state: power of two, 16 KiB..2 MiB */
 };
 struct row_cache *row_cache_new(struct row_group *g, const struct row_cache_config *config);
 
-/* ---- batches ------------------------------------------------------------------------------------- */
+/* ---- batches --------------------------------------------------------------------------------- */
 
-/* Looks up keys that are not cached. Fills for each i: values[i] (data NULL: absent), which hold until the next call. Keys are
- * in bytewise order, each once. */
+/* Looks up keys that are not cached. Fills for each i: values[i] (data NULL: absent), which hold
+ * until the next call. Keys are in bytewise order, each once. */
 struct row_loader {
     enum rc (*load)(struct row_loader *, const struct bytes *keys, uint32_t count,
                     struct bytes *values, struct err *err);
 };
 /* loader == NULL: what is not cached does not exist (ROWS_ALL, or nothing was ever written below).
- * Meaning of the arguments: keyed_backend.h. After an error of the loader the cache is as before the call. */
+ * Meaning of the arguments: keyed_backend.h. After an error of the loader the cache is as before
+ * the call. */
 MUST_USE enum rc row_cache_upsert(struct row_cache *c, const struct key_batch *keys, void **rows,
                                   uint8_t *fresh, struct row_loader *loader, struct err *err);
 MUST_USE enum rc row_cache_get(struct row_cache *c, const struct key_batch *keys,
@@ -70,7 +73,7 @@ size_t row_cache_need(const struct row_cache *c, const struct key_batch *keys,
 /* A few slabs' worth of tidying (ROWS_ALL); call before a batch. */
 void row_cache_tidy(struct row_cache *c);
 
-/* ---- walking ------------------------------------------------------------------------------------- */
+/* ---- walking --------------------------------------------------------------------------------- */
 
 struct row_view {
     struct bytes key, value;
@@ -87,17 +90,18 @@ struct row_walk {
 void row_walk_init(struct row_walk *w, struct row_cache *c, struct bytes prefix);
 /* Up to max rows, 0 at the end. Slices hold until the cache changes. */
 uint32_t row_walk_next(struct row_walk *w, struct row_view *out, uint32_t max);
-/* The cached rows of a prefix in bytewise order, as they are now; until row_list_free they must hold still (no eviction,
- * no change; more rows may come in, and a writer may be at work). */
+/* The cached rows of a prefix in bytewise order, as they are now; until row_list_free they must
+ * hold still (no eviction, no change; more rows may come in, and a writer may be at work). */
 struct row_list; /* opaque */
 struct row_list *row_list_new(struct row_cache *c, struct bytes prefix);
-bool row_list_peek(const struct row_list *l, struct row_view *out); /* false: at the end; dirty is not filled */
+bool row_list_peek(const struct row_list *l,
+                   struct row_view *out); /* false: at the end; dirty is not filled */
 void row_list_advance(struct row_list *l);
 void row_list_free(struct row_list *l);
 /* Whether the key is cached; *out then. */
 bool row_cache_peek(struct row_cache *c, struct bytes key, struct row_view *out);
 
-/* ---- eviction (ROWS_DIRTY) ------------------------------------------------------------------------ */
+/* ---- eviction (ROWS_DIRTY) ------------------------------------------------------------------- */
 
 /* Rows to be written, in bytewise order of their keys, handed out piece by piece. */
 struct row_source {
@@ -110,8 +114,9 @@ struct row_source {
 struct row_sink {
     enum rc (*write)(struct row_sink *, struct row_source *rows, struct err *err);
 };
-/* Gives back at least `want_bytes` of this cache's slabs, or all: rows not touched since the last pass leave, the dirty ones
- * through the sink. No writer may be at work. After an error nothing has changed. */
+/* Gives back at least `want_bytes` of this cache's slabs, or all: rows not touched since the last
+ * pass leave, the dirty ones through the sink. No writer may be at work. After an error nothing has
+ * changed. */
 MUST_USE enum rc row_cache_evict(struct row_cache *c, size_t want_bytes, struct row_sink *sink,
                                  uint64_t *evicted_rows, struct err *err);
 
@@ -124,13 +129,14 @@ struct row_cache_stats {
 };
 void row_cache_stats(const struct row_cache *c, struct row_cache_stats *out);
 
-/* ---- snapshots ----------------------------------------------------------------------------------- */
+/* ---- snapshots ------------------------------------------------------------------------------- */
 
 /* Closes the current epoch of every cache: task's thread, no I/O. At most one is open. */
 void row_group_close(struct row_group *g);
 /* true while the writer of the closed epoch may still read. */
 bool row_group_writing(struct row_group *g);
-/* The closed epoch will not be written, or was: dirty rows that were not go back to the current epoch. Task's thread. */
+/* The closed epoch will not be written, or was: dirty rows that were not go back to the current
+ * epoch. Task's thread. */
 void row_group_retire(struct row_group *g);
 
 /* The closed epoch's rows of one cache; writer's thread. */

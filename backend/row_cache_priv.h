@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#define UNIT_BYTES 16u /* rows begin at multiples of it */
+#define UNIT_BYTES 16u          /* rows begin at multiples of it */
 #define SLAB_IDS_RESERVED 8192u /* free ids that each batch finds: 16 GiB of rows */
 
 enum {
@@ -21,8 +21,8 @@ enum {
 };
 enum { BELOW_UNKNOWN, BELOW_YES, BELOW_NO };
 
-/* Header, [links of map rows], [4 bytes], value (value_cap bytes), key. The fields that the writer reads without the mutex, units and
- * key_len, and the key never change. */
+/* Header, [links of map rows], [4 bytes], value (value_cap bytes), key. The fields that the writer
+ * reads without the mutex, units and key_len, and the key never change. */
 struct row {
     uint32_t tag;    /* upper half of the hash, as in the index */
     uint32_t epoch;  /* of the last change; epochs below it have nothing more to save */
@@ -35,13 +35,14 @@ struct row {
 struct row_links { /* of a map row: the others of its owner */
     uint32_t next, prev, owner_tag, unused;
 };
-_Static_assert(sizeof(struct row) == 32 && sizeof(struct row_links) == 16, "rows are 16-byte aligned");
+_Static_assert(sizeof(struct row) == 32 && sizeof(struct row_links) == 16,
+               "rows are 16-byte aligned");
 
 /* Where a row lies: slab id << unit_bits | unit. 0 is no row: slab 0 is never used. */
 struct slab {
     uint32_t units, used, live; /* capacity, filled, of rows in the index */
-    bool cow;    /* holds images of the closed epoch only */
-    bool victim; /* being emptied */
+    bool cow;                   /* holds images of the closed epoch only */
+    bool victim;                /* being emptied */
 };
 struct slot {
     uint32_t tag, ref;
@@ -63,7 +64,7 @@ struct row_cache {
     struct slab *slabs;
     uint32_t slab_count, slab_cap; /* ids ever used, room in the arrays */
     struct refs free_ids;
-    struct refs fifo; /* slabs in order of their making, for eviction */
+    struct refs fifo;             /* slabs in order of their making, for eviction */
     uint32_t open_slab, cow_slab; /* 0: none */
     uint64_t used_units, live_units;
     size_t slab_bytes;
@@ -78,7 +79,8 @@ struct row_cache {
     uint32_t *closed_used;
     uint32_t closed_slab_count;
 
-    uint32_t *tags, *found, *late; /* scratch of one batch: hash tags, rows, what must wait for the loader */
+    uint32_t *tags, *found,
+        *late; /* scratch of one batch: hash tags, rows, what must wait for the loader */
     uint32_t scratch_cap, late_count;
     struct refs loads; /* rows that are being looked up */
     struct bytes *load_keys, *load_values;
@@ -110,7 +112,10 @@ static inline struct bytes row_key(const struct row_cache *c, const struct row *
 {
     return bytes_of((const uint8_t *)r + c->value_at + r->value_cap, r->key_len);
 }
-static inline struct row_links *row_links(struct row *r) { return (struct row_links *)(r + 1); }
+static inline struct row_links *row_links(struct row *r)
+{
+    return (struct row_links *)(r + 1);
+}
 
 static inline void refs_push(struct refs *l, uint32_t ref)
 {
@@ -126,22 +131,64 @@ static inline void refs_release(struct refs *l)
     *l = (struct refs){0};
 }
 
+static inline size_t index_bytes(const struct index *ix)
+{
+    return ix->bits == 0 ? 0 : sizeof(struct slot) << ix->bits;
+}
+
+static inline uint32_t slot_home(const struct index *ix, uint32_t tag)
+{
+    return tag >> (32 - ix->bits);
+}
+static inline uint32_t slot_after(const struct index *ix, uint32_t s)
+{
+    return (s + 1) & ((1u << ix->bits) - 1);
+}
+
+/* Keys of a few dozen bytes: words, the last one overlapping, instead of a call. */
+static inline bool same_bytes(const uint8_t *a, const uint8_t *b, size_t len)
+{
+    size_t at = 0;
+
+    if (len < 8) {
+        while (at < len && a[at] == b[at])
+            at++;
+        return at == len;
+    }
+    for (; at + 8 <= len; at += 8) {
+        if (get_le64(a + at) != get_le64(b + at))
+            return false;
+    }
+    return get_le64(a + len - 8) == get_le64(b + len - 8);
+}
+
+static inline bool row_has_key(const struct row_cache *c, const struct row *r, struct bytes key)
+{
+    return r->key_len == key.len &&
+           same_bytes((const uint8_t *)r + c->value_at + r->value_cap, key.data, key.len);
+}
+
 /* row_cache.c */
 void rows_enter(struct row_cache *c); /* takes the mutex when a writer is at work */
 void rows_leave(struct row_cache *c);
 uint32_t row_alloc(struct row_cache *c, uint32_t key_len, uint32_t value_cap, bool cow);
+void slab_free(struct row_cache *c, uint32_t id);
+
+/* row_cache_index.c */
 uint32_t key_tag(const struct row_cache *c, struct bytes key);
 uint32_t index_find(const struct row_cache *c, uint32_t tag, struct bytes key);
 uint32_t owner_head(const struct row_cache *c, struct bytes owner); /* first of its chain, or 0 */
-void row_unlink(struct row_cache *c, uint32_t ref); /* out of index and chain; counts */
+void row_link(struct row_cache *c, uint32_t ref);                /* into index and chain; counts */
+void row_unlink(struct row_cache *c, uint32_t ref);              /* and out of them */
 void row_moved(struct row_cache *c, uint32_t from, uint32_t to); /* index and chain follow */
-void slab_free(struct row_cache *c, uint32_t id);
 
 /* row_cache_snapshot.c */
-void row_group_retire_done(struct row_group *g); /* retires the closed epoch if its writer is done */
+/* Retires the closed epoch if its writer is done. */
+void row_group_retire_done(struct row_group *g);
 
 /* row_cache_sort.c */
-/* Sorts references by key, bytewise; `bases` may be a copy of the cache's. Reads only what never changes. */
+/* Sorts references by key, bytewise; `bases` may be a copy of the cache's. Reads only what never
+ * changes. */
 void refs_sort(const struct row_cache *c, uint8_t *const *bases, uint32_t *refs, size_t count);
 /* Orders them by key group only, else as they were; returns the size of the largest group. */
 size_t refs_group(const struct row_cache *c, uint8_t *const *bases, uint32_t *refs, size_t count);

@@ -4,7 +4,7 @@
 #define CHUNK_BYTES (4u << 20) /* copied under the mutex at most, one larger row excepted */
 #define COPY_AHEAD 8u          /* rows prefetched */
 
-/* ---- task's side --------------------------------------------------------------------------------- */
+/* ---- task's side ----------------------------------------------------------------------------- */
 
 static void cache_close(struct row_cache *c)
 {
@@ -46,7 +46,8 @@ static void take_back(struct row_cache *c)
         uint32_t ref = c->closed_dirty.at[i];
         struct row *r = row_at(c, ref);
 
-        if ((r->marks & (ROW_LIVE | ROW_DIRTY)) == (ROW_LIVE | ROW_DIRTY) && r->epoch <= g->closed) {
+        if ((r->marks & (ROW_LIVE | ROW_DIRTY)) == (ROW_LIVE | ROW_DIRTY) &&
+            r->epoch <= g->closed) {
             r->epoch = g->epoch;
             refs_push(&c->dirty, ref);
         }
@@ -93,9 +94,12 @@ bool row_group_writing(struct row_group *g)
     return g->open;
 }
 
-void row_snapshot_done(struct row_group *g) { atomic_store_explicit(&g->done, true, memory_order_release); }
+void row_snapshot_done(struct row_group *g)
+{
+    atomic_store_explicit(&g->done, true, memory_order_release);
+}
 
-/* ---- writer's side ------------------------------------------------------------------------------- */
+/* ---- writer's side --------------------------------------------------------------------------- */
 
 struct row_snapshot {
     struct row_source source; /* first */
@@ -115,7 +119,8 @@ static struct row *closed_row(const struct row_snapshot *s, uint32_t ref)
                                   (size_t)(ref & ((1u << c->unit_bits) - 1)) * UNIT_BYTES);
 }
 
-/* Every row of the slabs as they were at the close, dead ones included: who lived then is only known under the mutex. */
+/* Every row of the slabs as they were at the close, dead ones included: who lived then is only
+ * known under the mutex. */
 static void list_all_rows(struct row_snapshot *s)
 {
     const struct row_cache *c = s->cache;
@@ -172,10 +177,13 @@ void row_snapshot_free(struct row_snapshot *s)
     mem_free(s);
 }
 
-struct row_source *row_snapshot_rows(struct row_snapshot *s) { return &s->source; }
+struct row_source *row_snapshot_rows(struct row_snapshot *s)
+{
+    return &s->source;
+}
 
-/* The row, or its saved image, as the closed epoch had it; NULL when it had none to write. Afterwards the task owes nothing
- * for it. Under the mutex. */
+/* The row, or its saved image, as the closed epoch had it; NULL when it had none to write.
+ * Afterwards the task owes nothing for it. Under the mutex. */
 static struct row *take_image(struct row_snapshot *s, struct row *r)
 {
     const struct row_cache *c = s->cache;
@@ -187,7 +195,7 @@ static struct row *take_image(struct row_snapshot *s, struct row *r)
         return image;
     }
     if (r->marks & ROW_GHOST) {
-        r->marks &= (uint8_t) ~(ROW_GHOST | ROW_DIRTY);
+        r->marks &= (uint8_t)~(ROW_GHOST | ROW_DIRTY);
         return r;
     }
     if (r->epoch > s->closed)
@@ -199,7 +207,8 @@ static struct row *take_image(struct row_snapshot *s, struct row *r)
     if (!(r->marks & ROW_DIRTY))
         return NULL;
     r->marks &= (uint8_t)~ROW_DIRTY;
-    /* Not "no" for a tombstone: it is not in the database yet, and a lookup in the meantime must not go there. */
+    /* Not "no" for a tombstone: it is not in the database yet, and a lookup in the meantime must
+     * not go there. */
     r->below = r->marks & ROW_TOMBSTONE ? BELOW_UNKNOWN : BELOW_YES;
     return r;
 }

@@ -1,5 +1,6 @@
-/* Sorting row references by key. Keys of one state share long runs of bytes (sizes, row headers), so: find the shared run,
- * radix sort by the eight bytes behind it, settle ties by comparing whole keys. */
+/* Sorting row references by key. Keys of one state share long runs of bytes (sizes, row headers),
+ * so: find the shared run, radix sort by the eight bytes behind it, settle ties by comparing whole
+ * keys. */
 #include "backend/row_cache_priv.h"
 
 #include <stdlib.h>
@@ -104,9 +105,10 @@ static void sort_items(struct sort_context *x, struct sort_item *items, struct s
         out[i] = items[i].ref;
 }
 
-/* The key-group prefix differs between rows that else share bytes: sort per group, within it by what comes behind. */
-static void sort_group(struct sort_context *x, uint32_t *refs, size_t count, struct sort_item *items,
-                       struct sort_item *spare)
+/* The key-group prefix differs between rows that else share bytes: sort per group, within it by
+ * what comes behind. */
+static void sort_group(struct sort_context *x, uint32_t *refs, size_t count,
+                       struct sort_item *items, struct sort_item *spare)
 {
     struct bytes first = key_of(x, refs[0]);
     size_t shared = first.len;

@@ -1,10 +1,10 @@
-/* Giving slabs back: walking rows, eviction over a database, tidying after deaths. Task's thread, no writer at work
- * (walks excepted). */
+/* Giving slabs back: walking rows, eviction over a database, tidying after deaths. Task's thread,
+ * no writer at work (walks excepted). */
 #include "backend/row_cache_priv.h"
 
 #define TIDY_SLABS 4u /* looked at per batch */
 
-/* ---- walking ------------------------------------------------------------------------------------- */
+/* ---- walking --------------------------------------------------------------------------------- */
 
 static uint32_t slab_first(const struct row_cache *c, uint32_t id, uint32_t unit)
 {
@@ -122,7 +122,10 @@ bool row_list_peek(const struct row_list *l, struct row_view *out)
     return true;
 }
 
-void row_list_advance(struct row_list *l) { l->next++; }
+void row_list_advance(struct row_list *l)
+{
+    l->next++;
+}
 
 void row_list_free(struct row_list *l)
 {
@@ -145,7 +148,7 @@ bool row_cache_peek(struct row_cache *c, struct bytes key, struct row_view *out)
     return ref != 0;
 }
 
-/* ---- giving slabs back --------------------------------------------------------------------------- */
+/* ---- giving slabs back ----------------------------------------------------------------------- */
 
 /* Copies a row into the open slab; the old place is dead. Its marks and epoch go with it. */
 static uint32_t move_row(struct row_cache *c, uint32_t from)
@@ -204,13 +207,15 @@ static size_t slabs_reap(struct row_cache *c)
     return empty_bytes;
 }
 
-/* When over a third of the rows' bytes is dead: empty slabs go, half-empty ones among the next few are moved together. */
+/* When over a third of the rows' bytes is dead: empty slabs go, half-empty ones among the next few
+ * are moved together. */
 void row_cache_tidy(struct row_cache *c)
 {
     bool any = false;
 
     if (c->group->mode != ROWS_ALL)
-        return; /* eviction does it; here the list of dirty rows would have to be searched each time */
+        return; /* eviction does it; here the list of dirty rows would have to be searched each time
+                 */
     rows_enter(c); /* retires a finished epoch */
     if (c->group->open || c->used_units < 3u << c->unit_bits ||
         (c->used_units - c->live_units) * 3 < c->used_units) {
@@ -239,7 +244,7 @@ void row_cache_tidy(struct row_cache *c)
     rows_leave(c);
 }
 
-/* ---- eviction ------------------------------------------------------------------------------------ */
+/* ---- eviction -------------------------------------------------------------------------------- */
 
 struct refs_source { /* rows of a list, where they lie */
     struct row_source source;

@@ -1,8 +1,8 @@
 /* snapshot_target.h - where a snapshot puts its files; checkpoint/storage implements it.
  *
- * One target serves one attempt (checkpoint or savepoint) and may be used by several threads at once.
- * After RC_OK of a publish the content and its name are durable (C2). A failure leaves nothing that a later
- * retry or the attempt's clean-up would not handle.
+ * One target serves one attempt (checkpoint or savepoint) and may be used by several threads at
+ * once. After RC_OK of a publish the content and its name are durable (C2). A failure leaves
+ * nothing that a later retry or the attempt's clean-up would not handle.
  */
 #ifndef VARVE_BACKEND_SNAPSHOT_TARGET_H
 #define VARVE_BACKEND_SNAPSHOT_TARGET_H
@@ -13,15 +13,16 @@ struct snapshot_target;
 struct snapshot_stream; /* an exclusive file being written; may end inline */
 
 struct snapshot_target_ops {
-    /* A finished, immutable local file that later checkpoints may share. Reserves its content name for this
-     * attempt, then hard-links, reflinks or copies it into shared/ (savepoints: into their own directory) unless it
-     * is there already and proven. Fills *out except local_name; strings in `arena`. */
+    /* A finished, immutable local file that later checkpoints may share. Reserves its content name
+     * for this attempt, then hard-links, reflinks or copies it into shared/ (savepoints: into their
+     * own directory) unless it is there already and proven. Fills *out except local_name; strings
+     * in `arena`. */
     enum rc (*publish_shared)(struct snapshot_target *, struct arena *arena, const char *local_path,
                               uint64_t size_bytes, struct digest128 digest, struct state_file *out,
                               struct err *);
     /* Small content of this attempt alone: inline up to the threshold, else a file in chk-<n>/. */
-    enum rc (*publish_exclusive)(struct snapshot_target *, struct arena *arena, struct bytes content,
-                                 struct state_file *out, struct err *);
+    enum rc (*publish_exclusive)(struct snapshot_target *, struct arena *arena,
+                                 struct bytes content, struct state_file *out, struct err *);
     /* The same for content that is written in pieces. finish or abort ends the stream. */
     enum rc (*stream_open)(struct snapshot_target *, struct snapshot_stream **out, struct err *);
     enum rc (*stream_append)(struct snapshot_stream *, struct bytes, struct err *);

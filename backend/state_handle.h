@@ -13,14 +13,16 @@
 
 enum file_scope {
     FILE_INLINE,    /* content in _metadata itself */
-    FILE_EXCLUSIVE, /* in chk-<n>/ (or in the savepoint's directory): belongs to this snapshot alone */
+    FILE_EXCLUSIVE, /* in chk-<n>/ (or in the savepoint's directory): belongs to this snapshot alone
+                     */
     FILE_SHARED,    /* in shared/: may belong to several checkpoints */
 };
 /* Some bytes of a snapshot. */
 struct state_file {
     const char *local_name; /* name inside a RocksDB directory ("000023.sst"); "" for a stream */
     enum file_scope scope;
-    const char *path; /* relative to the directory of _metadata ("../shared/<hex>.sst", "s-0.bin"); NULL inline */
+    const char *path; /* relative to the directory of _metadata ("../shared/<hex>.sst", "s-0.bin");
+                         NULL inline */
     struct bytes inline_bytes; /* FILE_INLINE only */
     uint64_t size_bytes;
     struct digest128 digest;   /* XXH3-128 of the whole content */
@@ -36,18 +38,19 @@ enum state_kind {
     STATE_AGGREGATING = 5,
     STATE_TIMER = 6,
 };
-/* What a keyed state holds; part of every snapshot, so that a reader needs no job. Types are SQL types
- * in text ("ROW<`k` STRING, `d` BIGINT>"), compared on restore and shown side by side. */
+/* What a keyed state holds; part of every snapshot, so that a reader needs no job. Types are SQL
+ * types in text ("ROW<`k` STRING, `d` BIGINT>"), compared on restore and shown side by side. */
 struct state_desc {
     const char *name; /* "accState"; at most 255 bytes; the column family's name */
     enum state_kind kind;
     const char *key_type;
-    const char *namespace_type;    /* "VOID" or "BIGINT" (a window's end) */
-    const char *user_key_type;     /* STATE_MAP; else "" */
-    const char *value_type;        /* "ROW<`count` BIGINT, ...>"; "" for timers */
-    uint32_t fixed_value_bytes;    /* 0: values vary in size */
-    uint64_t ttl_ms;               /* 0: none */
-    const char *operand_operator;  /* name of the merge operator whose operands may be in files; "" none */
+    const char *namespace_type; /* "VOID" or "BIGINT" (a window's end) */
+    const char *user_key_type;  /* STATE_MAP; else "" */
+    const char *value_type;     /* "ROW<`count` BIGINT, ...>"; "" for timers */
+    uint32_t fixed_value_bytes; /* 0: values vary in size */
+    uint64_t ttl_ms;            /* 0: none */
+    const char
+        *operand_operator; /* name of the merge operator whose operands may be in files; "" none */
     uint32_t operand_version;
 };
 
@@ -60,11 +63,12 @@ struct keyed_handle {
     enum keyed_handle_kind kind;
     struct key_group_range range;
     uint32_t key_group_count;
-    const char *backend_id; /* identity of the local database, 32 hex digits: names are only equal within it */
+    const char *backend_id; /* identity of the local database, 32 hex digits: names are only equal
+                               within it */
     size_t state_count;
     struct state_desc *states; /* KEYED_STREAM: index = state id in the stream */
     size_t file_count;
-    struct state_file *files; /* KEYED_STREAM: exactly one */
+    struct state_file *files;  /* KEYED_STREAM: exactly one */
     size_t group_offset_count; /* KEYED_STREAM: range size; offset of each group's entries */
     uint64_t *group_offsets;
     uint64_t entry_count; /* live entries when known, else 0 */
@@ -95,7 +99,8 @@ struct subtask_state {
 
 void keyed_handle_copy(struct arena *to, const struct keyed_handle *from, struct keyed_handle *out);
 void list_state_copy(struct arena *to, const struct list_state *from, struct list_state *out);
-void subtask_state_copy(struct arena *to, const struct subtask_state *from, struct subtask_state *out);
+void subtask_state_copy(struct arena *to, const struct subtask_state *from,
+                        struct subtask_state *out);
 /* Sizes for REST and inspect: all bytes named; and of those the ones this snapshot wrote. */
 void subtask_state_sizes(const struct subtask_state *s, uint64_t *full_bytes, uint64_t *new_bytes);
 

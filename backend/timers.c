@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define TIME_BYTES 8u
-#define SMALL_BUCKET 8u  /* up to that many timers of one time are searched one by one */
+#define SMALL_BUCKET 8u   /* up to that many timers of one time are searched one by one */
 #define SPARE_BUCKETS 64u /* kept for reuse */
 #define SCAN_ROWS 1024u
 
@@ -43,7 +43,7 @@ struct timers {
     uint32_t out_cap;
 };
 
-/* ---- buckets ------------------------------------------------------------------------------------- */
+/* ---- buckets --------------------------------------------------------------------------------- */
 
 static struct record *record_at(const struct bucket *b, uint32_t offset)
 {
@@ -52,7 +52,8 @@ static struct record *record_at(const struct bucket *b, uint32_t offset)
 
 static struct bytes record_key(const struct bucket *b, uint32_t offset)
 {
-    return bytes_of(b->records.data + offset + sizeof(struct record), record_at(b, offset)->key_len);
+    return bytes_of(b->records.data + offset + sizeof(struct record),
+                    record_at(b, offset)->key_len);
 }
 
 static uint32_t record_size(uint32_t key_len)
@@ -165,7 +166,7 @@ static void bucket_sort(struct bucket *b)
     b->sorted = true;
 }
 
-/* ---- all buckets by time ------------------------------------------------------------------------- */
+/* ---- all buckets by time --------------------------------------------------------------------- */
 
 static size_t table_home(const struct timers *t, int64_t at_ms)
 {
@@ -301,7 +302,7 @@ static struct bucket *first_bucket(struct timers *t)
     return t->heap_count > 0 ? t->heap[0] : NULL;
 }
 
-/* ---- the state ----------------------------------------------------------------------------------- */
+/* ---- the state ------------------------------------------------------------------------------- */
 
 static enum rc add_timer_key(struct timers *t, struct bytes key, int64_t at_ms, struct err *err)
 {
@@ -327,8 +328,10 @@ static enum rc load(struct timers *t, struct bytes timer_key, struct buf *key, s
         return err_set(err, RC_CORRUPT, "timer of %zu bytes", timer_key.len);
     buf_clear(key);
     buf_append(key, timer_key.data, t->prefix_len);
-    buf_append(key, timer_key.data + t->prefix_len + TIME_BYTES, timer_key.len - t->prefix_len - TIME_BYTES);
-    if (bucket_add(bucket_of(t, key_get_sortable(timer_key.data + t->prefix_len), true), buf_bytes(key)))
+    buf_append(key, timer_key.data + t->prefix_len + TIME_BYTES,
+               timer_key.len - t->prefix_len - TIME_BYTES);
+    if (bucket_add(bucket_of(t, key_get_sortable(timer_key.data + t->prefix_len), true),
+                   buf_bytes(key)))
         t->count++;
     return RC_OK;
 }
@@ -359,8 +362,12 @@ enum rc timers_open(struct keyed_backend *b, uint32_t key_group_count, enum time
 {
     struct timers *t = mem_calloc(1, sizeof *t);
     struct buf name = {0};
-    struct state_desc desc = {.kind = STATE_TIMER, .key_type = key_type, .namespace_type = namespace_type,
-                              .user_key_type = "", .value_type = "", .operand_operator = ""};
+    struct state_desc desc = {.kind = STATE_TIMER,
+                              .key_type = key_type,
+                              .namespace_type = namespace_type,
+                              .user_key_type = "",
+                              .value_type = "",
+                              .operand_operator = ""};
     enum rc rc;
 
     t->prefix_len = keygroup_prefix_len(key_group_count);
@@ -368,7 +375,8 @@ enum rc timers_open(struct keyed_backend *b, uint32_t key_group_count, enum time
     t->table = mem_calloc((size_t)1 << t->table_bits, sizeof *t->table);
     key_builder_init(&t->timer_keys, key_group_count, KEY_NS_VOID);
     key_builder_init(&t->out_keys, key_group_count, KEY_NS_VOID);
-    buf_printf(&name, "_timer_state/%s_%s", domain == TIMER_EVENT ? "event" : "processing", service);
+    buf_printf(&name, "_timer_state/%s_%s", domain == TIMER_EVENT ? "event" : "processing",
+               service);
     desc.name = buf_cstr(&name);
     rc = keyed_state_open(b, &desc, &t->state, err);
     if (rc == RC_OK)
@@ -433,7 +441,8 @@ enum rc timers_register(struct timers *t, const struct key_batch *keys, const in
     return keyed_put(t->state, &timers, t->empty, err);
 }
 
-enum rc timers_delete(struct timers *t, const struct key_batch *keys, const int64_t *at_ms, struct err *err)
+enum rc timers_delete(struct timers *t, const struct key_batch *keys, const int64_t *at_ms,
+                      struct err *err)
 {
     struct key_batch timers;
 
@@ -492,4 +501,7 @@ int64_t timers_next_ms(struct timers *t)
     return b == NULL ? INT64_MAX : b->at_ms;
 }
 
-uint64_t timers_count(const struct timers *t) { return t->count; }
+uint64_t timers_count(const struct timers *t)
+{
+    return t->count;
+}

@@ -1,9 +1,11 @@
-/* bench_upsert.c - ns an event of read-modify-write on keyed state: 22-byte-payload keys, 56-byte rows, batches.
+/* bench_upsert.c - ns an event of read-modify-write on keyed state: 22-byte-payload keys, 56-byte
+ * rows, batches.
  *
  *     bench_upsert [keys [events [batch]]]
  *
- * Beside both backends a plain open-addressing table with the same keys and rows: what memory alone would cost. The event's
- * key is splitmix64(i) mod keys. Prints the best of three passes of CPU time. */
+ * Beside both backends a plain open-addressing table with the same keys and rows: what memory alone
+ * would cost. The event's key is splitmix64(i) mod keys. Prints the best of three passes of CPU
+ * time. */
 #include "backend/key_codec.h"
 #include "base/fs.h"
 #include "base/rng.h"
@@ -100,7 +102,8 @@ static double run_plain(uint64_t events, uint32_t batch, uint64_t key_space)
             uint64_t h = hash64(key) | 1;
             uint64_t s = h & mask;
 
-            while (slots[s].hash != 0 && (slots[s].hash != h || memcmp(slots[s].key, key.data, KEY_BYTES) != 0))
+            while (slots[s].hash != 0 &&
+                   (slots[s].hash != h || memcmp(slots[s].key, key.data, KEY_BYTES) != 0))
                 s = (s + 1) & mask;
             if (slots[s].hash == 0) {
                 slots[s].hash = h;
@@ -115,15 +118,30 @@ static double run_plain(uint64_t events, uint32_t batch, uint64_t key_space)
     return t;
 }
 
-static double run_backend(enum backend_kind kind, uint64_t events, uint32_t batch, uint64_t key_space)
+static double run_backend(enum backend_kind kind, uint64_t events, uint32_t batch,
+                          uint64_t key_space)
 {
     struct env env = {fs_posix(), clock_posix(), NULL, 1};
-    struct state_desc desc = {"accState", STATE_VALUE, "ROW<BIGINT, STRING>", "VOID", "",
-                              "ROW<BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, BIGINT>", VALUE_BYTES, 0, "", 0};
-    struct keyed_backend_config config = {
-        .env = &env, .kind = kind, .range = {0, 127}, .key_group_count = 128,
-        .local_dir = "/tmp/varve-bench-upsert", .backend_id = "0123456789abcdef0123456789abcdef",
-        .name = "bench", .memory_bytes = 512u << 20, .max_open_files = -1, .restore_operator = "bench"};
+    struct state_desc desc = {"accState",
+                              STATE_VALUE,
+                              "ROW<BIGINT, STRING>",
+                              "VOID",
+                              "",
+                              "ROW<BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, BIGINT>",
+                              VALUE_BYTES,
+                              0,
+                              "",
+                              0};
+    struct keyed_backend_config config = {.env = &env,
+                                          .kind = kind,
+                                          .range = {0, 127},
+                                          .key_group_count = 128,
+                                          .local_dir = "/tmp/varve-bench-upsert",
+                                          .backend_id = "0123456789abcdef0123456789abcdef",
+                                          .name = "bench",
+                                          .memory_bytes = 512u << 20,
+                                          .max_open_files = -1,
+                                          .restore_operator = "bench"};
     struct keyed_backend *backend;
     struct keyed_state *state;
     struct key_builder keys;

@@ -1,5 +1,5 @@
-/* Rows from outside: whatever binary_row_check lets through must be safe to read. First two bytes choose the
- * layout. */
+/* Rows from outside: whatever binary_row_check lets through must be safe to read. First two bytes
+ * choose the layout. */
 #include "backend/binary_row.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,6 @@
-/* Keyed streams from outside. The digest of the whole file and the checksums would stop every change, so they are made to fit: what
- * is fuzzed is what stands behind them. Input: first byte = number of groups, then the stream. */
+/* Keyed streams from outside. The digest of the whole file and the checksums would stop every
+ * change, so they are made to fit: what is fuzzed is what stands behind them. Input: first byte =
+ * number of groups, then the stream. */
 #include "backend/keyed_stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -41,8 +42,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct state_desc states[3] = {{.name = "a"}, {.name = "b"}, {.name = "c"}};
     struct state_file file = {.local_name = "", .scope = FILE_INLINE};
-    struct keyed_handle h = {.kind = KEYED_STREAM, .key_group_count = 300, .state_count = 3, .states = states,
-                             .files = &file, .file_count = 1};
+    struct keyed_handle h = {.kind = KEYED_STREAM,
+                             .key_group_count = 300,
+                             .state_count = 3,
+                             .states = states,
+                             .files = &file,
+                             .file_count = 1};
     uint64_t offsets[16], sum = 0;
     uint8_t *copy;
     struct err err = {0};
@@ -56,7 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     h.group_offsets = offsets;
     /* Groups begin where the bytes say, often all at the header's end. */
     for (size_t i = 0; i < h.group_offset_count; i++)
-        offsets[i] = i == 0 ? KEYED_STREAM_HEADER_BYTES : offsets[i - 1] + copy[i % (size - 1)] % 64u;
+        offsets[i] =
+            i == 0 ? KEYED_STREAM_HEADER_BYTES : offsets[i - 1] + copy[i % (size - 1)] % 64u;
     put_le32(copy + 12, 300);
     put_le32(copy + 16, h.range.first);
     put_le32(copy + 20, h.range.last);

@@ -5,7 +5,10 @@ struct snapshot_stream {
     struct buf content;
 };
 
-static struct dir_target *of(struct snapshot_target *t) { return (struct dir_target *)t; }
+static struct dir_target *of(struct snapshot_target *t)
+{
+    return (struct dir_target *)t;
+}
 
 /* Counts a publishing call down; RC_IO when its turn has come. */
 static enum rc may_go(struct dir_target *t, struct err *err)
@@ -53,7 +56,8 @@ static enum rc publish_shared(struct snapshot_target *target, struct arena *aren
     return rc;
 }
 
-static enum rc write_file(struct dir_target *t, const char *name, struct bytes content, struct err *err)
+static enum rc write_file(struct dir_target *t, const char *name, struct bytes content,
+                          struct err *err)
 {
     char path[FS_PATH_MAX];
     struct fs_file *f = NULL;
@@ -95,7 +99,8 @@ static enum rc publish_exclusive(struct snapshot_target *target, struct arena *a
     return write_file(t, out->path, content, err);
 }
 
-static enum rc stream_open(struct snapshot_target *target, struct snapshot_stream **out, struct err *err)
+static enum rc stream_open(struct snapshot_target *target, struct snapshot_stream **out,
+                           struct err *err)
 {
     RETURN_IF_ERR(may_go(of(target), err));
     *out = mem_calloc(1, sizeof **out);
@@ -125,7 +130,10 @@ static enum rc stream_finish(struct snapshot_stream *s, struct arena *arena, str
     return rc;
 }
 
-static bool cancelled(struct snapshot_target *target) { return of(target)->cancel; }
+static bool cancelled(struct snapshot_target *target)
+{
+    return of(target)->cancel;
+}
 
 static const struct snapshot_target_ops ops = {
     .publish_shared = publish_shared,
@@ -154,7 +162,10 @@ void dir_target_init(struct dir_target *t, struct fs *fs, const char *dir)
     }
 }
 
-void dir_target_release(struct dir_target *t) { mutex_release(&t->mutex); }
+void dir_target_release(struct dir_target *t)
+{
+    mutex_release(&t->mutex);
+}
 
 void dir_target_resolve(const struct dir_target *t, struct arena *arena, struct keyed_handle *h)
 {

@@ -1,5 +1,6 @@
-/* dir_target.h - a snapshot_target that puts files below one directory: shared/<digest>.sst and chk/<n>.bin. For tests
- * of backends without checkpoint/. Usable from any thread; knobs are set between snapshots. */
+/* dir_target.h - a snapshot_target that puts files below one directory: shared/<digest>.sst and
+ * chk/<n>.bin. For tests of backends without checkpoint/. Usable from any thread; knobs are set
+ * between snapshots. */
 #ifndef VARVE_TESTS_LIB_DIR_TARGET_H
 #define VARVE_TESTS_LIB_DIR_TARGET_H
 
@@ -11,9 +12,9 @@ struct dir_target {
     struct snapshot_target base; /* first */
     struct fs *fs;
     char dir[FS_PATH_MAX];
-    size_t inline_max;  /* exclusive content up to it is inlined; default 0: everything is a file */
-    int fail_after;     /* that many publishing calls succeed, the next one fails; -1: none (default) */
-    bool cancel;        /* answer of cancelled() */
+    size_t inline_max; /* exclusive content up to it is inlined; default 0: everything is a file */
+    int fail_after; /* that many publishing calls succeed, the next one fails; -1: none (default) */
+    bool cancel;    /* answer of cancelled() */
     struct mutex mutex; /* over what follows */
     uint32_t next_name;
     uint32_t shared_new, shared_known; /* publish_shared calls that wrote, or found the file */

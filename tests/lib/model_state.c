@@ -11,7 +11,10 @@ static struct bytes own(struct bytes b)
     return bytes_of(p, b.len);
 }
 
-static void disown(struct bytes b) { mem_free((void *)(uintptr_t)b.data); }
+static void disown(struct bytes b)
+{
+    mem_free((void *)(uintptr_t)b.data);
+}
 
 void model_release(struct model_state *m)
 {
@@ -88,7 +91,8 @@ bool model_del(struct model_state *m, struct bytes key)
 
 void model_copy(const struct model_state *from, struct model_state *out)
 {
-    *out = (struct model_state){mem_alloc(from->count * sizeof *out->entries), from->count, from->count};
+    *out = (struct model_state){mem_alloc(from->count * sizeof *out->entries), from->count,
+                                from->count};
     for (size_t i = 0; i < from->count; i++)
         out->entries[i] =
             (struct model_entry){own(from->entries[i].key), own(from->entries[i].value)};
@@ -105,10 +109,10 @@ const char *model_differ(const struct model_state *a, const struct model_state *
     if (i == a->count && i == b->count)
         return NULL;
     snprintf(text, sizeof text, "entry %zu of %zu and %zu differs (%s)", i, a->count, b->count,
-             i == a->count                                           ? "missing left"
-             : i == b->count                                         ? "missing right"
-             : bytes_eq(a->entries[i].key, b->entries[i].key)        ? "value"
-             : bytes_cmp(a->entries[i].key, b->entries[i].key) < 0   ? "missing right"
-                                                                     : "missing left");
+             i == a->count                                         ? "missing left"
+             : i == b->count                                       ? "missing right"
+             : bytes_eq(a->entries[i].key, b->entries[i].key)      ? "value"
+             : bytes_cmp(a->entries[i].key, b->entries[i].key) < 0 ? "missing right"
+                                                                   : "missing left");
     return text;
 }

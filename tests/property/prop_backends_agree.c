@@ -1,6 +1,7 @@
 /* links: backend */
-/* Both backends against sorted maps: random batches on four states, snapshots written by another thread while updates go
- * on (C11), restores at other parallelisms and into the other backend (C10). VARVE_TEST_SEED=n tries another seed. */
+/* Both backends against sorted maps: random batches on four states, snapshots written by another
+ * thread while updates go on (C11), restores at other parallelisms and into the other backend
+ * (C10). VARVE_TEST_SEED=n tries another seed. */
 #include "backend/binary_row.h"
 #include "backend/key_codec.h"
 #include "base/thread.h"
@@ -73,7 +74,8 @@ static void random_key(struct job *j, uint32_t state, struct key_builder *b, uin
     *group = key_group_of_row(row_writer_end(&w), GROUPS);
     put_be32(member, (uint32_t)(n % 8));
     MUST(key_builder_add(b, *group, row_writer_end(&w), (int64_t)(n % 3) * 1000,
-                         bytes_of(member, state == 1 ? 4 : 0), &err) == RC_OK, "%s", err.msg);
+                         bytes_of(member, state == 1 ? 4 : 0), &err) == RC_OK,
+         "%s", err.msg);
     buf_release(&row);
 }
 
@@ -85,7 +87,8 @@ static struct key_batch random_batch(struct job *j, uint32_t state, uint32_t sub
     uint32_t count = 1 + (uint32_t)rng_below(&j->rng, BATCH_MAX - 1), group;
     struct err err = {0};
 
-    key_builder_init(&one, GROUPS, descs[state].namespace_type[0] == 'V' ? KEY_NS_VOID : KEY_NS_BIGINT);
+    key_builder_init(&one, GROUPS,
+                     descs[state].namespace_type[0] == 'V' ? KEY_NS_VOID : KEY_NS_BIGINT);
     key_builder_clear(b);
     while (count-- > 0) {
         struct key_batch k;
@@ -111,8 +114,10 @@ static void do_upsert(struct job *j, struct keyed_state *s, uint32_t state, stru
         const struct model_entry *e = model_get(&j->models[state], key_batch_at(&keys, i));
         uint8_t *row = rows[i];
 
-        MUST(fresh[i] == (e == NULL), "state %u key %u: fresh %u, known %d", state, i, fresh[i], e != NULL);
-        MUST(e == NULL || bytes_eq(bytes_of(row, FIXED), e->value), "state %u key %u: another value", state, i);
+        MUST(fresh[i] == (e == NULL), "state %u key %u: fresh %u, known %d", state, i, fresh[i],
+             e != NULL);
+        MUST(e == NULL || bytes_eq(bytes_of(row, FIXED), e->value),
+             "state %u key %u: another value", state, i);
         put_le64(row, get_le64(row) + 1);
         put_le64(row + FIXED - 8, rng_u64(&j->rng));
         model_put(&j->models[state], key_batch_at(&keys, i), bytes_of(row, FIXED));
@@ -128,9 +133,10 @@ static void do_put(struct job *j, struct keyed_state *s, uint32_t state, struct 
     buf_reserve(&data, BATCH_MAX * 2000);
     for (uint32_t i = 0; i < keys.count; i++) {
         size_t at = data.len;
-        size_t len = descs[state].kind == STATE_TIMER     ? 0
-                     : descs[state].fixed_value_bytes != 0 ? FIXED
-                                                           : gen_len(&j->rng, 0, gen_chance(&j->rng, 2) ? 1500 : 60);
+        size_t len = descs[state].kind == STATE_TIMER ? 0
+                     : descs[state].fixed_value_bytes != 0
+                         ? FIXED
+                         : gen_len(&j->rng, 0, gen_chance(&j->rng, 2) ? 1500 : 60);
 
         gen_bytes(&j->rng, len, &data);
         values[i] = bytes_of(data.data + at, len);
@@ -150,8 +156,10 @@ static void do_get(struct job *j, struct keyed_state *s, uint32_t state, struct 
     for (uint32_t i = 0; i < keys.count; i++) {
         const struct model_entry *e = model_get(&j->models[state], key_batch_at(&keys, i));
 
-        MUST((values[i].data != NULL) == (e != NULL), "state %u key %u: known %d", state, i, e != NULL);
-        MUST(e == NULL || bytes_eq(values[i], e->value), "state %u key %u: another value", state, i);
+        MUST((values[i].data != NULL) == (e != NULL), "state %u key %u: known %d", state, i,
+             e != NULL);
+        MUST(e == NULL || bytes_eq(values[i], e->value), "state %u key %u: another value", state,
+             i);
     }
 }
 
@@ -174,7 +182,8 @@ static void scan(struct keyed_state *s, struct bytes prefix, struct model_state 
 }
 
 /* All entries of one map, as an operator reads them. */
-static void check_prefix(struct job *j, struct keyed_state *s, uint32_t state, struct key_batch keys)
+static void check_prefix(struct job *j, struct keyed_state *s, uint32_t state,
+                         struct key_batch keys)
 {
     struct model_state got = {0}, want = {0};
     struct bytes prefix = key_batch_at(&keys, 0);
@@ -241,7 +250,7 @@ static void check_all(struct job *j)
     }
 }
 
-/* ---- checkpoints --------------------------------------------------------------------------------- */
+/* ---- checkpoints ----------------------------------------------------------------------------- */
 
 struct write_arg {
     struct keyed_snapshot *snapshot;
@@ -269,8 +278,10 @@ static void take_checkpoint(struct job *j, struct checkpoint *c, int steps)
     *c = (struct checkpoint){.arena = arena_new(0), .count = j->parallelism};
     j->checkpoint_id++;
     for (uint32_t i = 0; i < j->parallelism; i++) {
-        args[i] = (struct write_arg){.target = &j->target.base, .arena = arena_new(0), .out = &c->handles[i]};
-        MUST(keyed_snapshot_begin(j->subtasks[i].backend, j->checkpoint_id, &args[i].snapshot, &err) == RC_OK,
+        args[i] = (struct write_arg){
+            .target = &j->target.base, .arena = arena_new(0), .out = &c->handles[i]};
+        MUST(keyed_snapshot_begin(j->subtasks[i].backend, j->checkpoint_id, &args[i].snapshot,
+                                  &err) == RC_OK,
              "%s", err.msg);
     }
     for (uint32_t i = 0; i < STATES; i++)
@@ -300,7 +311,7 @@ static void checkpoint_release(struct checkpoint *c)
     arena_free(c->arena);
 }
 
-/* ---- the job ------------------------------------------------------------------------------------- */
+/* ---- the job --------------------------------------------------------------------------------- */
 
 static void close_all(struct job *j)
 {
@@ -314,8 +325,10 @@ static void close_all(struct job *j)
     }
 }
 
-/* Opens `parallelism` subtasks, each of a kind drawn by lot among `kinds`, from a checkpoint or empty. */
-static void open_all(struct job *j, uint32_t parallelism, const char *kinds, const struct checkpoint *from)
+/* Opens `parallelism` subtasks, each of a kind drawn by lot among `kinds`, from a checkpoint or
+ * empty. */
+static void open_all(struct job *j, uint32_t parallelism, const char *kinds,
+                     const struct checkpoint *from)
 {
     j->parallelism = parallelism;
     for (uint32_t i = 0; i < parallelism; i++) {
@@ -344,7 +357,8 @@ static void open_all(struct job *j, uint32_t parallelism, const char *kinds, con
         snprintf(t->dir, sizeof t->dir, "%s/db-%u", j->tmp.path, j->opened++);
         config = (struct keyed_backend_config){
             .env = dir_target_env(),
-            .kind = kinds[rng_below(&j->rng, strlen(kinds))] == 'r' ? BACKEND_ROCKSDB : BACKEND_HASHMAP,
+            .kind =
+                kinds[rng_below(&j->rng, strlen(kinds))] == 'r' ? BACKEND_ROCKSDB : BACKEND_HASHMAP,
             .range = t->range,
             .key_group_count = GROUPS,
             .local_dir = t->dir,
@@ -358,7 +372,8 @@ static void open_all(struct job *j, uint32_t parallelism, const char *kinds, con
         };
         MUST(keyed_backend_open(&config, &t->backend, &err) == RC_OK, "%s", err.msg);
         for (uint32_t s = 0; s < STATES; s++)
-            MUST(keyed_state_open(t->backend, &descs[s], &t->states[s], &err) == RC_OK, "%s", err.msg);
+            MUST(keyed_state_open(t->backend, &descs[s], &t->states[s], &err) == RC_OK, "%s",
+                 err.msg);
     }
 }
 
@@ -375,10 +390,8 @@ static const struct {
     uint64_t key_space, memory_bytes;
     uint32_t parallelism[4];
 } runs[] = {
-    {"h", 3000, 0, {1, 2, 3, 1}},
-    {"r", 3000, 512 << 10, {1, 2, 3, 1}},
-    {"hr", 1000, 1 << 20, {1, 2, 3, 4}},
-    {"r", 20000, 1 << 20, {1, 1, 2, 1}},
+    {"h", 3000, 0, {1, 2, 3, 1}},        {"r", 3000, 512 << 10, {1, 2, 3, 1}},
+    {"hr", 1000, 1 << 20, {1, 2, 3, 4}}, {"r", 20000, 1 << 20, {1, 1, 2, 1}},
     {"hr", 300, 8 << 20, {4, 2, 1, 3}},
 };
 
@@ -392,7 +405,8 @@ START_TEST(backends_agree_with_sorted_maps_through_snapshots_and_rescales)
     dir_target_init(&j.target, fs_posix(), j.tmp.path);
     j.target.inline_max = rng_below(&j.rng, 2) * 4000;
     for (uint32_t s = 0; s < STATES; s++)
-        key_builder_init(&j.keys[s], GROUPS, descs[s].namespace_type[0] == 'V' ? KEY_NS_VOID : KEY_NS_BIGINT);
+        key_builder_init(&j.keys[s], GROUPS,
+                         descs[s].namespace_type[0] == 'V' ? KEY_NS_VOID : KEY_NS_BIGINT);
     for (int life = 0; life < 4; life++) {
         open_all(&j, runs[_i].parallelism[life], runs[_i].kinds, life == 0 ? NULL : &last);
         if (life > 0) {
@@ -428,4 +442,5 @@ START_TEST(backends_agree_with_sorted_maps_through_snapshots_and_rescales)
 END_TEST
 
 TEST_MAIN("backends_agree", tcase_set_timeout(tc, 300);
-          tcase_add_loop_test(tc, backends_agree_with_sorted_maps_through_snapshots_and_rescales, 0, ARRAY_LEN(runs)))
+          tcase_add_loop_test(tc, backends_agree_with_sorted_maps_through_snapshots_and_rescales, 0,
+                              ARRAY_LEN(runs)))

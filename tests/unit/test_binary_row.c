@@ -3,8 +3,8 @@
 #include "tests/lib/check_ext.h"
 
 static const enum field_kind all_kinds[] = {
-    FIELD_BOOL, FIELD_I8,    FIELD_I16,   FIELD_I32,          FIELD_I64,
-    FIELD_F32,  FIELD_F64,   FIELD_BYTES, FIELD_DECIMAL_WIDE, FIELD_TIMESTAMP_WIDE,
+    FIELD_BOOL, FIELD_I8,  FIELD_I16,   FIELD_I32,          FIELD_I64,
+    FIELD_F32,  FIELD_F64, FIELD_BYTES, FIELD_DECIMAL_WIDE, FIELD_TIMESTAMP_WIDE,
 };
 #define ALL_COUNT 10u
 static const int128 WIDE = (int128)1234567890123456789 * 1000000000000; /* 31 digits */
@@ -63,15 +63,18 @@ END_TEST
 /* The bytes of one row, by hand from the layout's rules. */
 START_TEST(bytes_are_the_references)
 {
-    static const enum field_kind kinds[] = {FIELD_I32, FIELD_BYTES, FIELD_BYTES, FIELD_DECIMAL_WIDE};
+    static const enum field_kind kinds[] = {FIELD_I32, FIELD_BYTES, FIELD_BYTES,
+                                            FIELD_DECIMAL_WIDE};
     static const uint8_t want[] = {
-        0,    0,   0,   0,   0,   0,   0,   0,    /* kind, null bits */
-        0xFE, 255, 255, 255, 0,   0,   0,   0,    /* -2 as i32 in the low bytes */
-        'a',  'b', 'c', 'd', 'e', 'f', 'g', 0x87, /* 7 bytes in the slot */
-        9,    0,   0,   0,   40,  0,   0,   0,    /* 9 bytes at 40 */
-        2,    0,   0,   0,   56,  0,   0,   0,    /* 2 bytes at 56 */
-        '1',  '2', '3', '4', '5', '6', '7', '8',  '9', 0, 0, 0, 0, 0, 0, 0, /* padded to 16 */
-        0x00, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* 128 needs a sign byte; 16 reserved */
+        0,    0,    0,   0,   0,   0,   0,   0,    /* kind, null bits */
+        0xFE, 255,  255, 255, 0,   0,   0,   0,    /* -2 as i32 in the low bytes */
+        'a',  'b',  'c', 'd', 'e', 'f', 'g', 0x87, /* 7 bytes in the slot */
+        9,    0,    0,   0,   40,  0,   0,   0,    /* 9 bytes at 40 */
+        2,    0,    0,   0,   56,  0,   0,   0,    /* 2 bytes at 56 */
+        '1',  '2',  '3', '4', '5', '6', '7', '8',
+        '9',  0,    0,   0,   0,   0,   0,   0, /* padded to 16 */
+        0x00, 0x80, 0,   0,   0,   0,   0,   0,
+        0,    0,    0,   0,   0,   0,   0,   0, /* 128 needs a sign byte; 16 reserved */
     };
     struct row_layout l;
     struct row_writer w;
@@ -164,7 +167,8 @@ START_TEST(in_place_changes_read_back)
 }
 END_TEST
 
-/* What the check lets through must be safe to read: every byte of every field set to every extreme. */
+/* What the check lets through must be safe to read: every byte of every field set to every extreme.
+ */
 START_TEST(damaged_rows_are_refused_or_readable)
 {
     struct row_layout l;

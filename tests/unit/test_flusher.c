@@ -14,7 +14,9 @@ static struct flusher *flusher;
 
 static void setup(void)
 {
-    struct rocks_config config = {.create = true, .block_cache_bytes = 8 << 20, .write_buffer_bytes = 4 << 20,
+    struct rocks_config config = {.create = true,
+                                  .block_cache_bytes = 8 << 20,
+                                  .write_buffer_bytes = 4 << 20,
                                   .max_open_files = -1};
     struct flusher_config fc = {.env = dir_target_env(), .range = {1, 9}, .prefix_len = 1};
     struct err err = {0};
@@ -69,7 +71,8 @@ static void flush_made(uint32_t per_group, size_t value_len, bool delete_odd)
     struct made *m = mem_calloc(1, sizeof *m);
     struct err err = {0};
 
-    m->source = (struct row_source){made_next, 9ull * per_group, 9ull * per_group * (value_len + 40)};
+    m->source =
+        (struct row_source){made_next, 9ull * per_group, 9ull * per_group * (value_len + 40)};
     m->total = 9 * per_group;
     m->per_group = per_group;
     m->value_len = value_len;
@@ -164,7 +167,11 @@ START_TEST(row_outside_the_range_is_an_assertion)
 {
     flush_made(1, 4, false); /* groups 1..9: fine */
     {
-        struct made m = {.source = {made_next, 10, 10}, .total = 10, .per_group = 1, .value = (uint8_t *)"abcd", .value_len = 4};
+        struct made m = {.source = {made_next, 10, 10},
+                         .total = 10,
+                         .per_group = 1,
+                         .value = (uint8_t *)"abcd",
+                         .value_len = 4};
         struct err err = {0};
 
         (void)!flusher_write(flusher, cf, &m.source, &err);

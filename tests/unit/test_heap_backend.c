@@ -6,15 +6,22 @@
 
 #include <signal.h>
 
-static const struct state_desc acc = {"accState", STATE_VALUE, "ROW<`k` BIGINT>", "VOID", "", "ROW<`n` BIGINT>", 16, 0, "", 0};
+static const struct state_desc acc = {
+    "accState", STATE_VALUE, "ROW<`k` BIGINT>", "VOID", "", "ROW<`n` BIGINT>", 16, 0, "", 0};
 
 static struct keyed_backend *open_backend(struct key_group_range range, size_t count,
                                           const struct keyed_handle *restore)
 {
     struct keyed_backend_config config = {
-        .env = dir_target_env(), .kind = BACKEND_HASHMAP, .range = range, .key_group_count = 128,
-        .backend_id = "0123456789abcdef0123456789abcdef", .name = "test", .restore_count = count,
-        .restore = restore, .restore_operator = "GroupAggregate[k]",
+        .env = dir_target_env(),
+        .kind = BACKEND_HASHMAP,
+        .range = range,
+        .key_group_count = 128,
+        .backend_id = "0123456789abcdef0123456789abcdef",
+        .name = "test",
+        .restore_count = count,
+        .restore = restore,
+        .restore_operator = "GroupAggregate[k]",
     };
     struct keyed_backend *b;
     struct err err = {0};
@@ -77,8 +84,8 @@ START_TEST(key_outside_the_range_is_an_assertion)
 }
 END_TEST
 
-/* A state that the new job does not open any more stays in its checkpoints; a handle of another key-group count, or two that
- * overlap, are refused. */
+/* A state that the new job does not open any more stays in its checkpoints; a handle of another
+ * key-group count, or two that overlap, are refused. */
 START_TEST(restore_keeps_unopened_states_and_refuses_bad_handles)
 {
     struct tmpdir tmp;
@@ -93,9 +100,12 @@ START_TEST(restore_keeps_unopened_states_and_refuses_bad_handles)
     void *rows[300];
     uint8_t fresh[300];
     struct err err = {0};
-    struct keyed_backend_config config = {
-        .env = dir_target_env(), .range = {0, 127}, .key_group_count = 128, .backend_id = "x", .name = "test",
-        .restore_operator = "GroupAggregate[k]"};
+    struct keyed_backend_config config = {.env = dir_target_env(),
+                                          .range = {0, 127},
+                                          .key_group_count = 128,
+                                          .backend_id = "x",
+                                          .name = "test",
+                                          .restore_operator = "GroupAggregate[k]"};
 
     tmpdir_make(&tmp);
     dir_target_init(&target, fs_posix(), tmp.path);
@@ -119,7 +129,8 @@ START_TEST(restore_keeps_unopened_states_and_refuses_bad_handles)
     config.restore = twice;
     config.restore_count = 2;
     keyed_backend_close(b);
-    ck_assert_rc_msg(keyed_backend_open(&config, &b, &err), RC_CORRUPT, "two handles hold key groups 100..127");
+    ck_assert_rc_msg(keyed_backend_open(&config, &b, &err), RC_CORRUPT,
+                     "two handles hold key groups 100..127");
     config.restore_count = 1;
     config.key_group_count = 256;
     ck_assert_rc_msg(keyed_backend_open(&config, &b, &err), RC_INVALID,

@@ -28,7 +28,8 @@ START_TEST(what_was_added_is_found_with_its_size_only)
 }
 END_TEST
 
-/* Files that compaction removed must not pile up; those of a snapshot that failed half-way stay known. */
+/* Files that compaction removed must not pile up; those of a snapshot that failed half-way stay
+ * known. */
 START_TEST(files_outside_the_newest_snapshot_are_forgotten)
 {
     struct incremental *inc = incremental_new();

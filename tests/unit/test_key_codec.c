@@ -36,7 +36,8 @@ static struct bytes make_row(struct buf *out, int64_t n, const char *text)
 START_TEST(sql_key_has_the_references_bytes)
 {
     uint8_t want[64];
-    size_t want_len = unhex("0C 00000018 0000000000000000 0900000000000000 7800000000000081 00", want);
+    size_t want_len =
+        unhex("0C 00000018 0000000000000000 0900000000000000 7800000000000081 00", want);
     struct key_builder b;
     struct buf row_buf = {0};
     struct bytes row = make_row(&row_buf, 9, "x");
@@ -81,15 +82,15 @@ START_TEST(split_gives_back_the_parts)
     key_builder_init(&b, shapes[_i].key_group_count, shapes[_i].ns);
     for (int i = 0; i < 3; i++) {
         if (shapes[_i].ns == KEY_NS_BYTES)
-            ck_assert_ok(key_builder_add_ns(&b, group, row, bytes_of_str(shapes[_i].ns_text), user,
-                                            &err));
+            ck_assert_ok(
+                key_builder_add_ns(&b, group, row, bytes_of_str(shapes[_i].ns_text), user, &err));
         else
             ck_assert_ok(key_builder_add(&b, group, row, shapes[_i].window, user, &err));
     }
     keys = key_builder_batch(&b);
     ck_assert_uint_eq(keys.count, 3);
-    ck_assert_ok(key_split(key_batch_at(&keys, 2), shapes[_i].key_group_count, shapes[_i].ns,
-                           &parts, &err));
+    ck_assert_ok(
+        key_split(key_batch_at(&keys, 2), shapes[_i].key_group_count, shapes[_i].ns, &parts, &err));
     ck_assert_uint_eq(parts.group, group);
     ck_assert_bytes_eq(parts.row, row);
     ck_assert_int_eq(parts.window, shapes[_i].window);
@@ -104,7 +105,8 @@ START_TEST(split_gives_back_the_parts)
 }
 END_TEST
 
-/* Two-byte prefix and lengths behind both parts, after a String key's and String namespace's example "00C0 .. 04 .. 04". */
+/* Two-byte prefix and lengths behind both parts, after a String key's and String namespace's
+ * example "00C0 .. 04 .. 04". */
 START_TEST(lengths_stand_low_byte_first_behind_the_parts)
 {
     struct key_builder b;
@@ -138,9 +140,10 @@ START_TEST(every_cut_key_is_corrupt)
     ck_assert_ok(key_builder_add(&b, 3999, row, 5, (struct bytes){0}, &err));
     keys = key_builder_batch(&b);
     for (uint32_t len = 0; len < keys.offsets[1]; len++)
-        ck_assert_rc(key_split(bytes_of(keys.data, len), 4000, KEY_NS_BIGINT, &parts, &err), RC_CORRUPT);
-    ck_assert_rc_msg(key_split(key_batch_at(&keys, 0), 3999, KEY_NS_BIGINT, &parts, &err), RC_CORRUPT,
-                     "key group 3999 of 3999");
+        ck_assert_rc(key_split(bytes_of(keys.data, len), 4000, KEY_NS_BIGINT, &parts, &err),
+                     RC_CORRUPT);
+    ck_assert_rc_msg(key_split(key_batch_at(&keys, 0), 3999, KEY_NS_BIGINT, &parts, &err),
+                     RC_CORRUPT, "key group 3999 of 3999");
     key_builder_release(&b);
     buf_release(&row_buf);
 }
@@ -201,4 +204,5 @@ TEST_MAIN("key_codec", tcase_add_test(tc, sql_key_has_the_references_bytes);
           tcase_add_test(tc, lengths_stand_low_byte_first_behind_the_parts);
           tcase_add_test(tc, every_cut_key_is_corrupt);
           tcase_add_test(tc, builder_grows_and_keeps_its_memory);
-          tcase_add_test(tc, sortable_timestamps_order_bytewise); tcase_add_test(tc, namespace_types))
+          tcase_add_test(tc, sortable_timestamps_order_bytewise);
+          tcase_add_test(tc, namespace_types))

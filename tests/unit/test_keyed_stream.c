@@ -32,8 +32,12 @@ static void write_sample(struct keyed_handle *h)
     uint8_t key[5] = {0};
     uint8_t value[600];
 
-    *h = (struct keyed_handle){.kind = KEYED_STREAM, .range = {2, 5}, .key_group_count = 128,
-                               .backend_id = "id", .state_count = 2, .states = states};
+    *h = (struct keyed_handle){.kind = KEYED_STREAM,
+                               .range = {2, 5},
+                               .key_group_count = 128,
+                               .backend_id = "id",
+                               .state_count = 2,
+                               .states = states};
     ck_assert_ok(keyed_stream_writer_open(&target.base, h->range, 128, 2, &w, &err));
     memset(value, 'v', sizeof value);
     key[0] = 2;
@@ -44,7 +48,8 @@ static void write_sample(struct keyed_handle *h)
     key[0] = 5;
     for (uint32_t i = 0; i < 1000; i++) {
         put_be32(key + 1, i);
-        if (keyed_stream_write(w, 5, 1, bytes_of(key, 5), bytes_of(value, sizeof value), &err) != RC_OK)
+        if (keyed_stream_write(w, 5, 1, bytes_of(key, 5), bytes_of(value, sizeof value), &err) !=
+            RC_OK)
             ck_abort_msg("%s", err.msg);
     }
     ck_assert_ok(keyed_stream_finish(w, arena, h, &err));
@@ -84,7 +89,8 @@ START_TEST(what_is_written_is_read)
     target.inline_max = _i == 0 ? 0 : 10u << 20;
     write_sample(&h);
     ck_assert_int_eq(h.files[0].scope, _i == 0 ? FILE_EXCLUSIVE : FILE_INLINE);
-    ck_assert_ok(keyed_stream_read(fs_posix(), &h, (struct key_group_range){0, 127}, see, &s, &err));
+    ck_assert_ok(
+        keyed_stream_read(fs_posix(), &h, (struct key_group_range){0, 127}, see, &s, &err));
     ck_assert_uint_eq(s.states[0].count, 1);
     ck_assert_uint_eq(s.states[1].count, 1002);
     ck_assert_bytes_str(s.states[0].entries[0].value, "ab");
@@ -100,7 +106,8 @@ START_TEST(range_clips)
     static const struct {
         struct key_group_range range;
         size_t count0, count1;
-    } rows[] = {{{2, 2}, 1, 1}, {{3, 3}, 0, 0}, {{3, 4}, 0, 1}, {{5, 127}, 0, 1000}, {{6, 9}, 0, 0}, {{0, 1}, 0, 0}};
+    } rows[] = {{{2, 2}, 1, 1},      {{3, 3}, 0, 0}, {{3, 4}, 0, 1},
+                {{5, 127}, 0, 1000}, {{6, 9}, 0, 0}, {{0, 1}, 0, 0}};
     struct keyed_handle h;
     struct seen s = {0};
     struct err err = {0};
@@ -130,12 +137,15 @@ START_TEST(bytes_are_as_documented)
     ck_assert_bytes_eq(bytes_of(b.data, 32),
                        bytes_of("VVKSTRM1\1\0\0\0\x80\0\0\0\7\0\0\0\7\0\0\0\1\0\0\0\0\0\0\0", 32));
     ck_assert_uint_eq(get_le64(b.data + 32), hash64(bytes_of(b.data, 32)));
-    ck_assert_bytes_eq(bytes_of(b.data + 40, 24), bytes_of("VBLK\7\0\0\0\0\0\0\0\1\0\0\0\7\0\0\0\0\0\0\0", 24));
+    ck_assert_bytes_eq(bytes_of(b.data + 40, 24),
+                       bytes_of("VBLK\7\0\0\0\0\0\0\0\1\0\0\0\7\0\0\0\0\0\0\0", 24));
     ck_assert_uint_eq(get_le64(b.data + 64),
                       hash64_seed(bytes_of(b.data + 72, 7), hash64(bytes_of(b.data + 40, 24))));
     ck_assert_bytes_eq(bytes_of(b.data + 72, 7), bytes_of("\2\7k\3val", 7));
-    ck_assert_bytes_eq(bytes_of(b.data + 79, 24), bytes_of("VEND\0\0\0\0\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\0", 24));
-    ck_assert_bytes_eq(bytes_of(b.data + 111, 16), bytes_of("\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0", 16));
+    ck_assert_bytes_eq(bytes_of(b.data + 79, 24),
+                       bytes_of("VEND\0\0\0\0\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\0", 24));
+    ck_assert_bytes_eq(bytes_of(b.data + 111, 16),
+                       bytes_of("\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0", 16));
     ck_assert_uint_eq(h.group_offsets[0], 40);
 }
 END_TEST
@@ -155,7 +165,8 @@ START_TEST(damaged_file_is_refused)
 
         copy[at] ^= 1;
         tmpdir_write(&tmp, h.files[0].path, copy, content.len);
-        ck_assert_rc_msg(keyed_stream_read(fs_posix(), &h, h.range, see, &s, &err), RC_CORRUPT, "digest");
+        ck_assert_rc_msg(keyed_stream_read(fs_posix(), &h, h.range, see, &s, &err), RC_CORRUPT,
+                         "digest");
         tmpdir_write(&tmp, h.files[0].path, content.data, at);
         ck_assert_rc_msg(keyed_stream_read(fs_posix(), &h, h.range, see, &s, &err), RC_CORRUPT,
                          h.files[0].path);
@@ -166,10 +177,12 @@ START_TEST(damaged_file_is_refused)
 }
 END_TEST
 
-/* Behind the digest: every byte of a stream whose digest was made to fit. Nothing may crash or pass as another entry. */
+/* Behind the digest: every byte of a stream whose digest was made to fit. Nothing may crash or pass
+ * as another entry. */
 START_TEST(damage_behind_the_digest_is_found_too)
 {
-    struct keyed_handle h = {.kind = KEYED_STREAM, .range = {7, 8}, .key_group_count = 128, .state_count = 1};
+    struct keyed_handle h = {
+        .kind = KEYED_STREAM, .range = {7, 8}, .key_group_count = 128, .state_count = 1};
     struct keyed_stream_writer *w;
     struct err err = {0};
     struct bytes good;

@@ -8,13 +8,22 @@
 
 static struct tmpdir tmp;
 
-static void setup(void) { tmpdir_make(&tmp); }
-static void teardown(void) { tmpdir_remove(&tmp); }
+static void setup(void)
+{
+    tmpdir_make(&tmp);
+}
+static void teardown(void)
+{
+    tmpdir_remove(&tmp);
+}
 
 static struct rocks_db *open_db(const char *name, bool create, bool read_only)
 {
-    struct rocks_config config = {.dir = tmpdir_at(&tmp, name), .create = create, .read_only = read_only,
-                                  .block_cache_bytes = 4 << 20, .write_buffer_bytes = 1 << 20,
+    struct rocks_config config = {.dir = tmpdir_at(&tmp, name),
+                                  .create = create,
+                                  .read_only = read_only,
+                                  .block_cache_bytes = 4 << 20,
+                                  .write_buffer_bytes = 1 << 20,
                                   .max_open_files = -1};
     struct rocks_db *db;
     struct err err = {0};
@@ -72,7 +81,8 @@ static enum rc find_name(void *ctx, const char *name, struct err *err)
     return RC_OK;
 }
 
-/* "Readable by Flink" means set, never defaulted. RocksDB itself tells in its OPTIONS file what holds. */
+/* "Readable by Flink" means set, never defaulted. RocksDB itself tells in its OPTIONS file what
+ * holds. */
 static const char *const wanted[] = {
     "  comparator=leveldb.BytewiseComparator\n",
     "  merge_operator=StringAppendTESTOperator\n",
@@ -201,7 +211,8 @@ START_TEST(list_operands_merge_as_flinks_operator_does)
 }
 END_TEST
 
-/* A run is moved in, unchanged: same inode, same bytes (its digest may be taken before or after). */
+/* A run is moved in, unchanged: same inode, same bytes (its digest may be taken before or after).
+ */
 START_TEST(run_is_ingested_by_moving_and_does_not_change)
 {
     struct rocks_db *db = open_db("db", true, false);
@@ -309,8 +320,10 @@ END_TEST
 
 START_TEST(missing_and_damaged_databases_are_errors_not_crashes)
 {
-    struct rocks_config config = {.dir = tmpdir_at(&tmp, "none"), .block_cache_bytes = 1 << 20,
-                                  .write_buffer_bytes = 1 << 20, .max_open_files = 10};
+    struct rocks_config config = {.dir = tmpdir_at(&tmp, "none"),
+                                  .block_cache_bytes = 1 << 20,
+                                  .write_buffer_bytes = 1 << 20,
+                                  .max_open_files = 10};
     struct rocks_db *db = open_db("db", true, false);
     struct err err = {0};
 

@@ -1,12 +1,14 @@
 /* links: backend */
-/* What prop_backends_agree does not see: sharing between checkpoints, damage, the epoch rule, failures. */
+/* What prop_backends_agree does not see: sharing between checkpoints, damage, the epoch rule,
+ * failures. */
 #include "backend/key_codec.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/dir_target.h"
 #include "tests/lib/model_state.h"
 #include "tests/lib/tmpdir.h"
 
-static const struct state_desc acc = {"accState", STATE_VALUE, "ROW<`k` BIGINT>", "VOID", "", "ROW<`n` BIGINT>", 16, 0, "", 0};
+static const struct state_desc acc = {
+    "accState", STATE_VALUE, "ROW<`k` BIGINT>", "VOID", "", "ROW<`n` BIGINT>", 16, 0, "", 0};
 
 static struct tmpdir tmp;
 static struct dir_target target;
@@ -31,12 +33,19 @@ static enum rc try_open(struct key_group_range range, const struct keyed_handle 
                         uint64_t memory_bytes, struct keyed_backend **out, struct err *err)
 {
     static int opened;
-    struct keyed_backend_config config = {
-        .env = dir_target_env(), .kind = BACKEND_ROCKSDB, .range = range, .key_group_count = 128,
-        .local_dir = arena_printf(arena, "%s/db-%d", tmp.path, opened++),
-        .backend_id = "0123456789abcdef0123456789abcdef", .name = "GroupAggregate[k] (1/1)",
-        .memory_bytes = memory_bytes, .max_open_files = -1, .restore = h, .restore_count = count,
-        .restore_operator = "GroupAggregate[k]"};
+    struct keyed_backend_config config = {.env = dir_target_env(),
+                                          .kind = BACKEND_ROCKSDB,
+                                          .range = range,
+                                          .key_group_count = 128,
+                                          .local_dir =
+                                              arena_printf(arena, "%s/db-%d", tmp.path, opened++),
+                                          .backend_id = "0123456789abcdef0123456789abcdef",
+                                          .name = "GroupAggregate[k] (1/1)",
+                                          .memory_bytes = memory_bytes,
+                                          .max_open_files = -1,
+                                          .restore = h,
+                                          .restore_count = count,
+                                          .restore_operator = "GroupAggregate[k]"};
 
     return keyed_backend_open(&config, out, err);
 }
@@ -47,7 +56,8 @@ static struct keyed_backend *open_backend(const struct keyed_handle *h, uint64_t
     struct keyed_backend *b;
     struct err err = {0};
 
-    ck_assert_ok(try_open((struct key_group_range){0, 127}, h, h == NULL ? 0 : 1, memory_bytes, &b, &err));
+    ck_assert_ok(
+        try_open((struct key_group_range){0, 127}, h, h == NULL ? 0 : 1, memory_bytes, &b, &err));
     ck_assert_ok(keyed_state_open(b, &acc, s, &err));
     return b;
 }
@@ -69,7 +79,8 @@ static void count_up(struct keyed_state *s, uint32_t from, uint32_t to, uint64_t
             uint8_t row[16] = {0};
 
             put_le64(row + 8, from);
-            if (key_builder_add(&keys, from % 128, bytes_of(row, 16), 0, (struct bytes){0}, &err) != RC_OK)
+            if (key_builder_add(&keys, from % 128, bytes_of(row, 16), 0, (struct bytes){0}, &err) !=
+                RC_OK)
                 ck_abort_msg("%s", err.msg);
         }
         batch = key_builder_batch(&keys);
@@ -131,7 +142,8 @@ static size_t new_ssts(const struct keyed_handle *h)
     return n;
 }
 
-/* The point of incremental checkpoints: what the last one had is named again, not written again; also across a restore. */
+/* The point of incremental checkpoints: what the last one had is named again, not written again;
+ * also across a restore. */
 START_TEST(later_checkpoints_share_files_also_after_a_restore)
 {
     struct keyed_state *s;
@@ -193,7 +205,7 @@ START_TEST(no_local_file_is_left_behind)
 }
 END_TEST
 
-/* ---- damage -------------------------------------------------------------------------------------- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static struct state_file *file_named(struct keyed_handle *h, const char *start)
 {
@@ -241,8 +253,8 @@ START_TEST(damaged_missing_and_cut_files_are_refused_by_name)
         tmpdir_write(&tmp, f->path, good.data, at);
         ck_assert_rc_msg(try_open(h.range, &h, 1, 1 << 20, &b, &err), RC_CORRUPT, f->path);
         /* the same on the way of several handles, and into a hashmap */
-        ck_assert_rc_msg(try_open((struct key_group_range){0, 50}, &h, 1, 1 << 20, &b, &err), RC_CORRUPT,
-                         "restore GroupAggregate[k]");
+        ck_assert_rc_msg(try_open((struct key_group_range){0, 50}, &h, 1, 1 << 20, &b, &err),
+                         RC_CORRUPT, "restore GroupAggregate[k]");
     }
     ck_assert_ok(fs_unlink(fs_posix(), f->resolved_path, &err));
     ck_assert_rc_msg(try_open(h.range, &h, 1, 1 << 20, &b, &err), RC_NOT_FOUND, f->path);
@@ -253,8 +265,8 @@ START_TEST(damaged_missing_and_cut_files_are_refused_by_name)
 }
 END_TEST
 
-/* RocksDB opens a MANIFEST that was cut at a record as an older state, without a word. With a digest that was made to fit, only
- * the comparison of the live files sees it. */
+/* RocksDB opens a MANIFEST that was cut at a record as an older state, without a word. With a
+ * digest that was made to fit, only the comparison of the live files sees it. */
 START_TEST(manifest_that_ends_early_is_found_by_the_live_files)
 {
     struct keyed_handle h;
@@ -316,12 +328,13 @@ START_TEST(handle_and_database_must_agree)
     ck_assert_rc_msg(try_open(h.range, &h, 1, 1 << 20, &b, &err), RC_CORRUPT, "state accState");
     h.states = arena_copy(arena, &acc, sizeof acc);
     h.states[0].fixed_value_bytes = 24; /* the rows have 16 */
-    ck_assert_rc_msg(try_open((struct key_group_range){0, 99}, &h, 1, 1 << 20, &b, &err), RC_CORRUPT,
-                     "value of 16 bytes instead of 24");
+    ck_assert_rc_msg(try_open((struct key_group_range){0, 99}, &h, 1, 1 << 20, &b, &err),
+                     RC_CORRUPT, "value of 16 bytes instead of 24");
 }
 END_TEST
 
-/* After a scale-out the reference's databases hold entries of other subtasks until a compaction: never visible (C10). */
+/* After a scale-out the reference's databases hold entries of other subtasks until a compaction:
+ * never visible (C10). */
 START_TEST(entries_outside_the_handles_range_are_never_visible)
 {
     struct keyed_handle h;
@@ -332,14 +345,15 @@ START_TEST(entries_outside_the_handles_range_are_never_visible)
 
     sample(&h);
     h.range.last = 63;
-    ck_assert_ok(try_open((struct key_group_range){0, _i == 0 ? 63 : 127}, &h, 1, 1 << 20, &b, &err));
+    ck_assert_ok(
+        try_open((struct key_group_range){0, _i == 0 ? 63 : 127}, &h, 1, 1 << 20, &b, &err));
     ck_assert_ok(keyed_state_open(b, &acc, &s, &err));
     ck_assert_uint_eq(sum_up(s, &sum), 1200 / 128 * 64 + 48);
     keyed_backend_close(b);
 }
 END_TEST
 
-/* ---- failures and the epoch rule ------------------------------------------------------------------ */
+/* ---- failures and the epoch rule ------------------------------------------------------------- */
 
 START_TEST(failed_publishing_leaves_everything_for_the_next_checkpoint)
 {
@@ -376,8 +390,8 @@ START_TEST(failed_publishing_leaves_everything_for_the_next_checkpoint)
 }
 END_TEST
 
-/* Rows of the next epoch, evicted while the closed one is being written, must not get into its image. The state is many times the
- * cache, so that evictions are due all the time. */
+/* Rows of the next epoch, evicted while the closed one is being written, must not get into its
+ * image. The state is many times the cache, so that evictions are due all the time. */
 struct write_arg {
     struct keyed_snapshot *snapshot;
     struct keyed_handle *out;
@@ -453,7 +467,8 @@ START_TEST(closing_with_an_open_snapshot_waits_and_frees_it)
 }
 END_TEST
 
-/* A flush that fails half-way leaves a part of an epoch in the database: nothing may be read from it any more. */
+/* A flush that fails half-way leaves a part of an epoch in the database: nothing may be read from
+ * it any more. */
 START_TEST(failed_flush_breaks_the_backend_for_good)
 {
     struct keyed_state *s;
@@ -474,7 +489,8 @@ START_TEST(failed_flush_breaks_the_backend_for_good)
             ck_assert_ok(fs_rmdir(fs_posix(), runs, &err));
     }
     ck_assert_ok(keyed_snapshot_begin(b, 1, &snap, &err));
-    ck_assert_rc_msg(keyed_snapshot_write(snap, &target.base, arena, &h, &err), RC_IO, "flush of accState");
+    ck_assert_rc_msg(keyed_snapshot_write(snap, &target.base, arena, &h, &err), RC_IO,
+                     "flush of accState");
     keyed_snapshot_free(snap);
     ck_assert_rc_msg(keyed_del(s, &batch, &err), RC_IO, "an earlier flush failed");
     ck_assert_rc_msg(keyed_snapshot_begin(b, 2, &snap, &err), RC_IO, "an earlier flush failed");
@@ -483,7 +499,8 @@ START_TEST(failed_flush_breaks_the_backend_for_good)
 }
 END_TEST
 
-TEST_MAIN("rocks_backend", tcase_set_timeout(tc, 300); tcase_add_checked_fixture(tc, setup, teardown);
+TEST_MAIN("rocks_backend", tcase_set_timeout(tc, 300);
+          tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, later_checkpoints_share_files_also_after_a_restore);
           tcase_add_test(tc, no_local_file_is_left_behind);
           tcase_add_loop_test(tc, damaged_missing_and_cut_files_are_refused_by_name, 0, 3);

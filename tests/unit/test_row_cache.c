@@ -102,7 +102,8 @@ static void add_key(struct key_builder *b, uint64_t n)
     put_le64(row, n / 8 * 0x9E3779B97F4A7C15ull);
     put_be32(member, (uint32_t)(n % 8));
     MUST(key_builder_add(b, (uint32_t)(n / 8 % 5), bytes_of(row, 8), 0,
-                         bytes_of(member, n % 8 == 0 ? 0 : 4), &err) == RC_OK, "%s", err.msg);
+                         bytes_of(member, n % 8 == 0 ? 0 : 4), &err) == RC_OK,
+         "%s", err.msg);
 }
 
 struct world {
@@ -116,7 +117,8 @@ struct world {
     bool dirty_mode;
 };
 
-static void world_init(struct world *w, enum row_mode mode, uint32_t fixed, bool is_map, uint64_t seed)
+static void world_init(struct world *w, enum row_mode mode, uint32_t fixed, bool is_map,
+                       uint64_t seed)
 {
     struct row_cache_config config = {fixed, 1, is_map, KEY_NS_VOID, 16u << 10};
 
@@ -197,7 +199,7 @@ static void do_put(struct world *w, struct key_batch keys)
     struct err err = {0};
 
     for (uint32_t i = 0; i < keys.count; i++) {
-        size_t len = w->fixed != 0               ? w->fixed
+        size_t len = w->fixed != 0                 ? w->fixed
                      : rng_below(&w->rng, 50) == 0 ? rng_below(&w->rng, 20000)
                                                    : rng_below(&w->rng, 60);
 
@@ -341,14 +343,14 @@ static const struct {
     bool is_map;
     uint64_t space;
 } shapes[] = {
-    {ROWS_ALL, 24, false, 3000},  {ROWS_ALL, 0, false, 800},   {ROWS_ALL, 0, true, 2000},
-    {ROWS_ALL, 16, true, 2000},   {ROWS_DIRTY, 24, false, 3000}, {ROWS_DIRTY, 0, false, 800},
-    {ROWS_DIRTY, 0, true, 2000},  {ROWS_DIRTY, 16, true, 2000},
+    {ROWS_ALL, 24, false, 3000}, {ROWS_ALL, 0, false, 800},     {ROWS_ALL, 0, true, 2000},
+    {ROWS_ALL, 16, true, 2000},  {ROWS_DIRTY, 24, false, 3000}, {ROWS_DIRTY, 0, false, 800},
+    {ROWS_DIRTY, 0, true, 2000}, {ROWS_DIRTY, 16, true, 2000},
 };
 
-/* The whole of it against a sorted map: batches, deaths, moves, evictions, and snapshots whose writer runs between
- * batches of the task (C11). In this test the writer runs piecewise on the same thread, so that each order of events has a
- * seed. */
+/* The whole of it against a sorted map: batches, deaths, moves, evictions, and snapshots whose
+ * writer runs between batches of the task (C11). In this test the writer runs piecewise on the same
+ * thread, so that each order of events has a seed. */
 START_TEST(random_batches_agree_with_a_sorted_map)
 {
     struct world w;
@@ -504,8 +506,8 @@ START_TEST(deleting_what_exists_below_leaves_a_tombstone)
 }
 END_TEST
 
-/* The tombstone is with the writer, the database still has the old row: a key that comes and goes meanwhile must not be
- * forgotten, or the next lookup finds the old row again. */
+/* The tombstone is with the writer, the database still has the old row: a key that comes and goes
+ * meanwhile must not be forgotten, or the next lookup finds the old row again. */
 START_TEST(tombstone_on_its_way_to_the_database_is_not_forgotten)
 {
     struct world w;
@@ -677,7 +679,8 @@ END_TEST
 
 TEST_MAIN("row_cache",
           tcase_add_loop_test(tc, random_batches_agree_with_a_sorted_map, 0, 3 * ARRAY_LEN(shapes));
-          tcase_add_loop_test(tc, writer_on_another_thread_gets_what_the_closed_epoch_held, 0, ARRAY_LEN(shapes));
+          tcase_add_loop_test(tc, writer_on_another_thread_gets_what_the_closed_epoch_held, 0,
+                              ARRAY_LEN(shapes));
           tcase_add_test(tc, row_that_is_born_and_dies_between_flushes_never_gets_below);
           tcase_add_test(tc, deleting_what_exists_below_leaves_a_tombstone);
           tcase_add_test(tc, tombstone_on_its_way_to_the_database_is_not_forgotten);

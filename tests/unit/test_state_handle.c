@@ -6,18 +6,30 @@
 START_TEST(copy_of_a_subtask_outlives_the_original)
 {
     struct arena *from = arena_new(0), *to = arena_new(0);
-    struct state_desc desc = {arena_strdup(from, "acc"), STATE_VALUE, arena_strdup(from, "ROW<INT>"),
-                              "VOID", "", arena_strdup(from, "BIGINT"), 8, 0, "", 0};
+    struct state_desc desc = {arena_strdup(from, "acc"),
+                              STATE_VALUE,
+                              arena_strdup(from, "ROW<INT>"),
+                              "VOID",
+                              "",
+                              arena_strdup(from, "BIGINT"),
+                              8,
+                              0,
+                              "",
+                              0};
     uint8_t *inl = arena_copy(from, "abc", 3);
     struct state_file files[2] = {
-        {.local_name = arena_strdup(from, "CURRENT"), .inline_bytes = bytes_of(inl, 3),
-         .size_bytes = 3, .newly_written = true},
-        {.local_name = "000023.sst", .scope = FILE_SHARED, .path = arena_strdup(from, "../shared/x"),
+        {.local_name = arena_strdup(from, "CURRENT"),
+         .inline_bytes = bytes_of(inl, 3),
+         .size_bytes = 3,
+         .newly_written = true},
+        {.local_name = "000023.sst",
+         .scope = FILE_SHARED,
+         .path = arena_strdup(from, "../shared/x"),
          .size_bytes = 100},
     };
     uint64_t offsets[2] = {7, 9};
-    struct keyed_handle keyed = {KEYED_ROCKS, {3, 4}, 128, arena_strdup(from, "id"), 1, &desc,
-                                 2, files, 2, offsets, 42};
+    struct keyed_handle keyed = {
+        KEYED_ROCKS, {3, 4}, 128, arena_strdup(from, "id"), 1, &desc, 2, files, 2, offsets, 42};
     struct bytes items[2] = {bytes_of(arena_copy(from, "xyz", 3), 3), {NULL, 0}};
     struct list_state list = {arena_strdup(from, "pos"), LIST_UNION, 2, items};
     struct subtask_state s = {5, false, 1, &keyed, 1, &list}, copy;

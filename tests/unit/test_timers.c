@@ -30,10 +30,17 @@ static struct keyed_backend *open_backend(enum backend_kind kind, struct key_gro
 {
     static int opened;
     char name[20];
-    struct keyed_backend_config config = {
-        .env = dir_target_env(), .kind = kind, .range = range, .key_group_count = GROUPS,
-        .backend_id = "0123456789abcdef0123456789abcdef", .name = "test", .memory_bytes = 1 << 20,
-        .max_open_files = -1, .restore = h, .restore_count = count, .restore_operator = "window"};
+    struct keyed_backend_config config = {.env = dir_target_env(),
+                                          .kind = kind,
+                                          .range = range,
+                                          .key_group_count = GROUPS,
+                                          .backend_id = "0123456789abcdef0123456789abcdef",
+                                          .name = "test",
+                                          .memory_bytes = 1 << 20,
+                                          .max_open_files = -1,
+                                          .restore = h,
+                                          .restore_count = count,
+                                          .restore_operator = "window"};
     struct keyed_backend *b;
     struct err err = {0};
 
@@ -48,7 +55,8 @@ static struct timers *open_timers(struct keyed_backend *b)
     struct timers *t;
     struct err err = {0};
 
-    ck_assert_ok(timers_open(b, GROUPS, TIMER_EVENT, "window-timers", "ROW<BIGINT>", "BIGINT", &t, &err));
+    ck_assert_ok(
+        timers_open(b, GROUPS, TIMER_EVENT, "window-timers", "ROW<BIGINT>", "BIGINT", &t, &err));
     return t;
 }
 
@@ -65,19 +73,30 @@ static void add_key(struct key_builder *b, uint32_t n, int64_t window)
 /* Bytes of the reference's fixture: group, time with its sign flipped, key, namespace. */
 START_TEST(timers_are_stored_as_the_reference_stores_them)
 {
-    struct keyed_backend *b = open_backend(BACKEND_HASHMAP, (struct key_group_range){0, GROUPS - 1}, NULL, 0);
+    struct keyed_backend *b =
+        open_backend(BACKEND_HASHMAP, (struct key_group_range){0, GROUPS - 1}, NULL, 0);
     struct timers *t = open_timers(b);
     struct key_builder keys;
     struct key_batch batch;
     int64_t at = 1000000000000;
-    struct state_desc desc = {"_timer_state/event_window-timers", STATE_TIMER, "ROW<BIGINT>", "BIGINT", "", "", 0, 0, "", 0};
+    struct state_desc desc = {"_timer_state/event_window-timers",
+                              STATE_TIMER,
+                              "ROW<BIGINT>",
+                              "BIGINT",
+                              "",
+                              "",
+                              0,
+                              0,
+                              "",
+                              0};
     struct keyed_state *state;
     struct keyed_cursor *c;
     struct bytes key, value;
     uint32_t got;
     struct err err = {0};
-    static const uint8_t want[] = {0, 7, 0x80, 0, 0, 0xE8, 0xD4, 0xA5, 0x10, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0,
-                                   0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 99};
+    static const uint8_t want[] = {0,  7, 0x80, 0, 0, 0xE8, 0xD4, 0xA5, 0x10, 0, 0, 0, 0,
+                                   16, 0, 0,    0, 0, 0,    0,    0,    0,    7, 0, 0, 0,
+                                   0,  0, 0,    0, 0, 0,    0,    0,    0,    0, 0, 99};
 
     key_builder_init(&keys, GROUPS, KEY_NS_BIGINT);
     add_key(&keys, 7, 99);
@@ -110,7 +129,8 @@ static struct bytes model_key(int64_t at, struct bytes key, struct buf *out)
     return buf_bytes(out);
 }
 
-static void pop_and_compare(struct timers **t, uint32_t count, struct model_state *model, int64_t until)
+static void pop_and_compare(struct timers **t, uint32_t count, struct model_state *model,
+                            int64_t until)
 {
     struct buf key = {0};
     struct err err = {0};
@@ -124,7 +144,8 @@ static void pop_and_compare(struct timers **t, uint32_t count, struct model_stat
         struct buf last = {0};
 
         do {
-            ck_assert_ok(timers_pop(t[i], until, 1 + (uint32_t)rng_below(&rng, 50), &keys, &at, &err));
+            ck_assert_ok(
+                timers_pop(t[i], until, 1 + (uint32_t)rng_below(&rng, 50), &keys, &at, &err));
             for (uint32_t k = 0; k < keys.count; k++) {
                 struct bytes m = model_key(at[k], key_batch_at(&keys, k), &key);
 
@@ -144,7 +165,8 @@ static void pop_and_compare(struct timers **t, uint32_t count, struct model_stat
     buf_release(&key);
 }
 
-/* Registered, deleted, fired, through snapshots and restores at 1, 2, 3, 1 subtasks: each timer fires exactly once. */
+/* Registered, deleted, fired, through snapshots and restores at 1, 2, 3, 1 subtasks: each timer
+ * fires exactly once. */
 START_TEST(each_timer_fires_once_in_order_through_rescales)
 {
     static const uint32_t lives[] = {1, 2, 3, 1};
@@ -192,8 +214,9 @@ START_TEST(each_timer_fires_once_in_order_through_rescales)
                 if (!key_group_range_has(range, n % GROUPS))
                     continue;
                 /* Mostly a few times with many keys, as windows have; some of their own. */
-                at[keys.count] = now + (rng_below(&rng, 5) == 0 ? (int64_t)rng_below(&rng, 5000)
-                                                                : (int64_t)rng_below(&rng, 5) * 1000);
+                at[keys.count] =
+                    now + (rng_below(&rng, 5) == 0 ? (int64_t)rng_below(&rng, 5000)
+                                                   : (int64_t)rng_below(&rng, 5) * 1000);
                 add_key(&keys, n, at[keys.count] / 1000);
             }
             batch = key_builder_batch(&keys);
@@ -225,7 +248,8 @@ START_TEST(each_timer_fires_once_in_order_through_rescales)
         }
     }
     {
-        struct keyed_backend *b = open_backend(kind, (struct key_group_range){0, GROUPS - 1}, handles, 1);
+        struct keyed_backend *b =
+            open_backend(kind, (struct key_group_range){0, GROUPS - 1}, handles, 1);
         struct timers *t = open_timers(b);
 
         ck_assert_uint_eq(timers_count(t), model.count);
@@ -246,7 +270,8 @@ END_TEST
 /* A timer for the time that is just firing comes with the next pop, not never. */
 START_TEST(timer_registered_while_its_time_fires_is_popped_too)
 {
-    struct keyed_backend *b = open_backend(BACKEND_HASHMAP, (struct key_group_range){0, GROUPS - 1}, NULL, 0);
+    struct keyed_backend *b =
+        open_backend(BACKEND_HASHMAP, (struct key_group_range){0, GROUPS - 1}, NULL, 0);
     struct timers *t = open_timers(b);
     struct key_builder keys;
     struct key_batch batch, fired;
