@@ -10,6 +10,8 @@
 #include "sink/dir_set.h"
 #include "sink/part_recovery.h"
 
+#include <stdio.h>
+
 #define OPEN_PARTS_DEFAULT 256
 #define NAME_TRIES 1000 /* taken names that are skipped */
 
@@ -298,6 +300,8 @@ static enum rc settle_config(const struct file_sink_config *from, struct arena *
     out->path = arena_strdup(arena, path);
     out->uuid = arena_strdup(arena, from->uuid);
     out->name = arena_strdup(arena, from->name);
+    out->earlier_uuids = NULL; /* for open alone */
+    out->earlier_uuid_count = 0;
     if (out->max_open_parts == 0)
         out->max_open_parts = OPEN_PARTS_DEFAULT;
     return RC_OK;
@@ -393,6 +397,24 @@ static enum rc put_in_order(struct file_sink *s, const struct part_recovery *r, 
     return RC_OK;
 }
 
+/* Earlier deployments as writers of which nothing is restored: whatever they began is left over. */
+static void add_earlier(const struct file_sink_config *c, const char *base, struct arena *arena,
+                        struct part_recovery *r)
+{
+    struct writer_record *all =
+        ARENA_ARRAY(arena, r->writer_count + c->earlier_uuid_count, struct writer_record);
+
+    if (r->writer_count > 0)
+        memcpy(all, r->writers, r->writer_count * sizeof *all);
+    for (uint32_t i = 0; i < c->earlier_uuid_count; i++) {
+        struct writer_record *w = &all[r->writer_count++];
+
+        *w = (struct writer_record){.base = base, .subtask_index = c->subtask_index};
+        snprintf(w->uuid, sizeof w->uuid, "%s", c->earlier_uuids[i]);
+    }
+    r->writers = all;
+}
+
 enum rc file_sink_open(const struct file_sink_config *config, const struct sink_snapshot *restored,
                        struct sink **out, struct err *err)
 {
@@ -410,6 +432,7 @@ enum rc file_sink_open(const struct file_sink_config *config, const struct sink_
     GOTO_IF_ERR(settle_config(config, s->arena, &s->config, err));
     GOTO_IF_ERR(part_recovery_look(&s->config, restored == NULL ? &nothing : restored, scratch,
                                    &recovery, err));
+    add_earlier(config, s->config.path, scratch, &recovery);
     GOTO_IF_ERR(fs_mkdirs(config->env->fs, s->config.path, err));
     GOTO_IF_ERR(put_in_order(s, &recovery, err));
     s->stats.lost_parts = recovery.lost_parts;

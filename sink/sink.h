@@ -126,7 +126,10 @@ struct file_sink_config {
     bool remove_leftovers;     /* the run that took the restored checkpoint is known to be dead: its
                                 * hidden files that the checkpoint does not name are removed (B30).
                                 * Never set it while that run may live */
-    const char *name;          /* for messages: "Sink[out] (1/2)" */
+    const char *const *earlier_uuids; /* of deployments before that left nothing to restore: with
+                                       * remove_leftovers all their hidden files of this subtask go */
+    uint32_t earlier_uuid_count;
+    const char *name; /* for messages: "Sink[out] (1/2)" */
 };
 /* Opens for writing. First every file of every restored item is looked up; only when all are there
  * (or ignored) is anything changed: pending parts are committed at their old path, open parts are

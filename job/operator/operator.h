@@ -40,7 +40,8 @@ struct operator_context {
     bool restored;               /* from a checkpoint or savepoint */
     uint64_t restored_checkpoint_id;
     bool earlier_run_dead;       /* the run that took it is known to have ended (its directory's lock was free, or it was an
-                                  * earlier attempt of this job), and no newer snapshot of it is known: its leftovers may be removed */
+                                  * earlier attempt of this job), and no newer snapshot of it is known: its leftovers may be removed.
+                                  * With nothing restored: so for this job's earlier attempts */
     struct keyed_backend *keyed; /* NULL unless the spec says keyed */
     struct operator_state *state;
     struct operator_metrics *metrics;

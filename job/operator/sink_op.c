@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define EARLIER_MAX 32 /* attempts whose hidden files are looked for */
+
 /* Rows of one partition within a batch. */
 struct bucket_rows {
     struct buf path;
@@ -46,6 +48,19 @@ static void deployment_uuid(const struct operator_context *ctx, uint32_t attempt
     buf_release(&text);
 }
 
+/* Earlier attempts of which nothing was restored. Each cleans up after those before it, so the last ones are enough. */
+static uint32_t earlier_uuids(const struct operator_context *ctx, char uuids[EARLIER_MAX][UUID_LEN + 1],
+                              const char *list[EARLIER_MAX])
+{
+    uint32_t count = ctx->restored ? 0 : ctx->attempt < EARLIER_MAX ? ctx->attempt : EARLIER_MAX;
+
+    for (uint32_t i = 0; i < count; i++) {
+        deployment_uuid(ctx, ctx->attempt - 1 - i, uuids[i]);
+        list[i] = uuids[i];
+    }
+    return count;
+}
+
 static struct sink_items restored_items(const struct operator_context *ctx, const char *name)
 {
     struct sink_items items = {0};
@@ -60,7 +75,8 @@ static enum rc open_files(struct sink_op *s, struct err *err)
     const struct operator_context *ctx = s->ctx;
     struct sink_snapshot restored = {restored_items(ctx, SINK_STATE_WRITER),
                                      restored_items(ctx, SINK_STATE_COMMITTABLES)};
-    char uuid[UUID_LEN + 1], name[256];
+    char uuid[UUID_LEN + 1], name[256], earlier[EARLIER_MAX][UUID_LEN + 1];
+    const char *earlier_list[EARLIER_MAX];
     struct file_sink_config config = {
         .env = ctx->env,
         .path = spec->path,
@@ -71,7 +87,9 @@ static enum rc open_files(struct sink_op *s, struct err *err)
                     .rollover_ms = spec->roll_age_ms,
                     .inactivity_ms = spec->roll_idle_ms},
         .ignore_missing_parts = config_bool(ctx->config, OPT_RESTORE_IGNORE_MISSING_PARTS),
-        .remove_leftovers = ctx->restored && ctx->earlier_run_dead,
+        .remove_leftovers = (ctx->restored || ctx->attempt > 0) && ctx->earlier_run_dead,
+        .earlier_uuids = earlier_list,
+        .earlier_uuid_count = earlier_uuids(ctx, earlier, earlier_list),
         .name = name,
     };
     bool *skip = mem_calloc(spec->input->field_count + 1, sizeof *skip);

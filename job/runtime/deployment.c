@@ -93,6 +93,7 @@ static void add_task(struct deployment *d, const struct deployment_config *c, ui
         .notify_ctx = c->notify_ctx,
     };
 
+    t.restore.earlier_run_dead = c->earlier_run_dead;
     if (c->assignment != NULL)
         t.restore = (struct task_restore){
             .checkpoint_id = c->restored_checkpoint_id,
