@@ -138,12 +138,13 @@ static void run_to_the_end(struct world *w, struct job *job, bool may_stop)
 }
 
 /* What holds all that was committed: the newest of the checkpoints and the savepoints of stops.
- * path "" : --resume. */
+ * path "" : --resume, which finds the savepoint of a stop by itself. */
 static void choose_snapshot(struct world *w, struct job *job, char path[FS_PATH_MAX], uint64_t *id,
                             bool *stopped)
 {
     struct recovered newest = {0};
     uint64_t newest_id = *id;
+    bool by_path = rng_below(&w->rng, 2) == 0;
 
     if (recovery_newest_of_job(&w->env, "/cp", "toy", &newest, &w->err) == RC_OK &&
         newest.meta->checkpoint_id >= newest_id) {
@@ -169,7 +170,7 @@ static void choose_snapshot(struct world *w, struct job *job, char path[FS_PATH_
         ck_assert_msg(recovery_read_metadata(w->env.fs, op.location, a, &m, &bytes, &w->err) ==
                           RC_OK,
                       "%s", w->err.msg);
-        if (m.checkpoint_id > newest_id) {
+        if (m.checkpoint_id > newest_id && by_path) {
             newest_id = m.checkpoint_id;
             snprintf(path, FS_PATH_MAX, "%s", op.location);
         }
