@@ -223,8 +223,10 @@ static enum rc heap_snapshot_write(struct keyed_snapshot *snapshot, struct snaps
         mem_free(rows[i].views);
     }
     mem_free(rows);
-    core_write_ends(core);
-    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "snapshot of %s", core->name);
+    if (rc != RC_OK)
+        err_wrap(err, rc, "snapshot of %s", core->name);
+    core_write_ends(core); /* the last look at the backend: it may be closed now */
+    return rc;
 }
 
 static void heap_snapshot_free(struct keyed_snapshot *snapshot)

@@ -5,7 +5,6 @@
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
 #include "rocksdb/file_system.h"
-#include "rocksdb/sst_file_reader.h"
 #include "rocksdb/version.h"
 
 #include <cstring>
@@ -217,18 +216,6 @@ try {
 void shim_verify(void *db, char **error)
 try {
     report(db_of(db)->VerifyChecksum(), error);
-} catch (const std::bad_alloc &) {
-    report("IO error: out of memory", error);
-}
-
-void shim_verify_sst(const char *path, char **error)
-try {
-    rocksdb::SstFileReader reader((rocksdb::Options()));
-    Status s = reader.Open(path);
-
-    if (s.ok())
-        s = reader.VerifyChecksum();
-    report(s, error);
 } catch (const std::bad_alloc &) {
     report("IO error: out of memory", error);
 }

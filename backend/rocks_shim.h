@@ -38,8 +38,6 @@ void shim_ingest(void *db, void *cf, const char *const *paths, size_t count, cha
 
 /* Reads every block of every live file and checks its checksum. */
 void shim_verify(void *db, char **error);
-/* The same for one SST file, without a database. */
-void shim_verify_sst(const char *path, char **error);
 
 /* How often the background gave up: writes and compactions stand still then. */
 int shim_background_errors(void *db, uint64_t *count);

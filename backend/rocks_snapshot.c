@@ -255,11 +255,13 @@ enum rc rocks_snapshot_write(struct keyed_snapshot *snapshot, struct snapshot_ta
         log_line(b->core.env->log, LOG_WARN, "local checkpoint not removed dir=%s error=\"%s\"",
                  dir, ignored.msg);
 out:
-    if (rc != RC_OK)
-        release_epoch(b);
-    core_write_ends(&b->core);
     buf_release(&name);
-    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "snapshot of %s", b->core.name);
+    if (rc != RC_OK) {
+        release_epoch(b);
+        err_wrap(err, rc, "snapshot of %s", b->core.name);
+    }
+    core_write_ends(&b->core); /* the last look at the backend: it may be closed now */
+    return rc;
 }
 
 void rocks_snapshot_free(struct keyed_snapshot *snapshot)
