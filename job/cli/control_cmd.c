@@ -4,6 +4,7 @@
 
 #include "checkpoint/layout.h"
 #include "job/cli/client.h"
+#include "job/sql/text_width.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,6 +242,8 @@ static enum rc absolute_target(const struct cli *cli, const char *given, const c
 {
     char *path = arena_alloc(cli->arena, FS_PATH_MAX);
 
+    if (utf8_invalid_at(bytes_of_str(given)) != strlen(given))
+        return err_set(err, RC_INVALID, "a path that is not UTF-8 can't be sent to the server");
     *out = given;
     if (strchr(given, ':') != NULL)
         return RC_OK;

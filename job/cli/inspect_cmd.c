@@ -6,6 +6,7 @@
 #include "checkpoint/layout.h"
 #include "checkpoint/orphans.h"
 #include "job/config.h"
+#include "job/rest/row_json.h"
 
 /* A file: URI or a path -> absolute path. */
 static enum rc local_path(const char *given, char out[FS_PATH_MAX], struct err *err)
@@ -60,9 +61,9 @@ static void print_orphans(const struct cli *cli, const struct orphan_report *r)
         json_t *list = json_array();
 
         for (size_t i = 0; i < r->orphan_count; i++)
-            json_array_append_new(list, json_pack("{s: s, s: s, s: I, s: I}", "kind",
+            json_array_append_new(list, json_pack("{s: s, s: o, s: I, s: I}", "kind",
                                                   orphan_kind_str(r->orphans[i].kind), "path",
-                                                  r->orphans[i].path, "size",
+                                                  text_json(r->orphans[i].path), "size",
                                                   (json_int_t)r->orphans[i].size_bytes, "changed",
                                                   (json_int_t)r->orphans[i].changed_wall_ms));
         cli_print_json(list);

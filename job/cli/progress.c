@@ -1,6 +1,8 @@
 /* progress.c - see progress.h */
 #include "job/cli/progress.h"
 
+#include "job/rest/row_json.h"
+
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -329,16 +331,16 @@ static void say_report(const struct cli *cli, const struct job_view *v, const st
 
 static json_t *text_or_null(const char *s)
 {
-    return s != NULL ? json_string(s) : json_null();
+    return s != NULL ? text_json(s) : json_null();
 }
 
 static void print_report(const struct job_view *v, const struct job_totals *t,
                          const struct checkpoint_stats *c, const char *failure)
 {
     cli_print_json(json_pack(
-        "{s: s, s: s, s: s, s: I, s: I, s: I, s: I, s: I, s: I, s: i, s: I, s: I, s: o, s: o, s: "
+        "{s: s, s: o, s: s, s: I, s: I, s: I, s: I, s: I, s: I, s: i, s: I, s: I, s: o, s: o, s: "
         "I, s: o}",
-        "jid", v->id, "name", v->name, "state", job_state_str(v->state), "duration",
+        "jid", v->id, "name", text_json(v->name), "state", job_state_str(v->state), "duration",
         (json_int_t)(v->end_wall_ms - v->start_wall_ms), "rows-in", (json_int_t)t->rows_in,
         "rows-out", (json_int_t)t->rows_out, "bad-rows", (json_int_t)t->bad_rows, "null-fields",
         (json_int_t)t->null_fields, "late-rows", (json_int_t)t->late_dropped, "restarts",
@@ -350,7 +352,7 @@ static void print_report(const struct job_view *v, const struct job_totals *t,
         "last-savepoint",
         text_or_null(c->latest_savepoint != NULL ? c->latest_savepoint->external_path : NULL),
         "memory-peak", (json_int_t)memory_peak_bytes(), "failure",
-        failure[0] != '\0' ? json_string(failure) : json_null()));
+        failure[0] != '\0' ? text_json(failure) : json_null()));
 }
 
 void report_job(const struct cli *cli, struct job *job)

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "job/rest/routes.h"
+#include "job/rest/row_json.h"
 
 #define REFRESH_INTERVAL_MS 3000
 #define REST_DISPOSALS_MAX 256u

@@ -72,7 +72,7 @@ static json_t *detail_json(const struct checkpoint_detail *d, bool with_tasks)
     } else if (d->status == CHECKPOINT_FAILED) {
         json_object_set_new(o, "failure_timestamp", json_integer(d->failure_wall_ms));
         json_object_set_new(o, "failure_message",
-                            json_string(d->failure_message != NULL ? d->failure_message : ""));
+                            text_json(d->failure_message != NULL ? d->failure_message : ""));
     }
     return o;
 }

@@ -26,9 +26,9 @@ static void answer_failure(struct call *c, enum rc rc, const struct err *err)
     int status = rc == RC_NOT_FOUND ? 404 : rc == RC_LIMIT ? 503 : 500;
 
     if (status == 500)
-        answer_json(c, status,
-                    json_pack("{s: [s, s%]}", "errors", "Internal server error.", err->msg,
-                              strlen(err->msg)));
+        answer_json(
+            c, status,
+            json_pack("{s: [s, o]}", "errors", "Internal server error.", text_json(err->msg)));
     else
         answer_error(c, status, "%s", err->msg);
 }
@@ -95,7 +95,7 @@ static void add_property(void *ctx, const struct option *option, const char *val
                          enum config_layer source)
 {
     (void)source;
-    json_object_set_new(ctx, option->key, json_string(value));
+    json_object_set_new(ctx, option->key, text_json(value));
 }
 
 void api_session(struct call *c)

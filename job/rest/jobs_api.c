@@ -24,7 +24,8 @@ static void add_setting(void *ctx, const struct option *option, const char *valu
                         enum config_layer source)
 {
     (void)source;
-    json_array_append_new(ctx, json_pack("{s: s, s: s}", "key", option->key, "value", value));
+    json_array_append_new(ctx,
+                          json_pack("{s: s, s: o}", "key", option->key, "value", text_json(value)));
 }
 
 void api_jobmanager_config(struct call *c)
@@ -101,10 +102,11 @@ static json_t *overview_json(struct call *c, struct job *job)
     job_view(job, c->request->arena, &v);
     for (uint32_t i = 0; i < v.vertex_count; i++)
         count_task_states(&v.vertices[i], counts);
-    return json_pack("{s: s, s: s, s: s, s: s, s: o, s: o, s: o, s: s, s: o, s: o, s: i}", "jid",
-                     v.id, "name", v.name, "jobType", "STREAMING", "schedulerType", "Default",
-                     "start-time", millis(v.start_wall_ms), "end-time", millis(v.end_wall_ms),
-                     "duration", millis(duration_of(v.start_wall_ms, v.end_wall_ms, now)), "state",
+    return json_pack("{s: s, s: o, s: s, s: s, s: o, s: o, s: o, s: s, s: o, s: o, s: i}", "jid",
+                     v.id, "name", text_json(v.name), "jobType", "STREAMING", "schedulerType",
+                     "Default", "start-time", millis(v.start_wall_ms), "end-time",
+                     millis(v.end_wall_ms), "duration",
+                     millis(duration_of(v.start_wall_ms, v.end_wall_ms, now)), "state",
                      job_state_str(v.state), "last-modification", millis(last_modification(&v)),
                      "tasks", task_counts_json(counts, true), "pending-operators", 0);
 }
@@ -150,10 +152,10 @@ void api_job(struct call *c)
     answer_json(
         c, 200,
         json_pack(
-            "{s: s, s: s, s: s, s: b, s: s, s: s, s: s, s: o, s: o, s: o, s: i, s: o, s: o, s: o, "
+            "{s: s, s: s, s: o, s: b, s: s, s: s, s: s, s: o, s: o, s: o, s: i, s: o, s: o, s: o, "
             "s: o, s: o, s: i}",
-            "jid", v.id, "application-id", v.id, "name", v.name, "isStoppable", 1, "state",
-            job_state_str(v.state), "job-type", "STREAMING", "schedulerType", "Default",
+            "jid", v.id, "application-id", v.id, "name", text_json(v.name), "isStoppable", 1,
+            "state", job_state_str(v.state), "job-type", "STREAMING", "schedulerType", "Default",
             "start-time", millis(v.start_wall_ms), "end-time", millis(v.end_wall_ms), "duration",
             millis(duration_of(v.start_wall_ms, v.end_wall_ms, now)), "maxParallelism",
             v.graph->key_group_count_explicit ? (int)v.graph->key_group_count : -1, "now",
@@ -178,9 +180,9 @@ void api_job_config(struct call *c)
     const struct config *cfg = job_config(c->job);
 
     answer_json(c, 200,
-                json_pack("{s: s, s: s, s: {s: s, s: i, s: b, s: {}}}", "jid", job_id(c->job),
-                          "name", job_name(c->job), "execution-config", "restart-strategy",
-                          restart_strategy_name(cfg), "job-parallelism",
+                json_pack("{s: s, s: o, s: {s: s, s: i, s: b, s: {}}}", "jid", job_id(c->job),
+                          "name", text_json(job_name(c->job)), "execution-config",
+                          "restart-strategy", restart_strategy_name(cfg), "job-parallelism",
                           config_int(cfg, OPT_PARALLELISM), "object-reuse-mode", 0, "user-config"));
 }
 
@@ -201,11 +203,11 @@ void api_job_exceptions(struct call *c)
     for (uint32_t i = 0; i < v.failure_count; i++)
         json_array_append_new(
             entries,
-            json_pack("{s: s, s: s, s: o, s: {}, s: s, s: s, s: s, s: []}", "exceptionName",
-                      "varve.JobException", "stacktrace", v.failures[i].message, "timestamp",
-                      millis(v.failures[i].wall_ms), "failureLabels", "taskName",
-                      v.failures[i].task_name != NULL ? v.failures[i].task_name : "", "endpoint",
-                      "localhost", "taskManagerId", "varve", "concurrentExceptions"));
+            json_pack("{s: s, s: o, s: o, s: {}, s: o, s: s, s: s, s: []}", "exceptionName",
+                      "varve.JobException", "stacktrace", text_json(v.failures[i].message),
+                      "timestamp", millis(v.failures[i].wall_ms), "failureLabels", "taskName",
+                      text_json(v.failures[i].task_name != NULL ? v.failures[i].task_name : ""),
+                      "endpoint", "localhost", "taskManagerId", "varve", "concurrentExceptions"));
     answer_json(
         c, 200,
         json_pack("{s: {s: o, s: b}}", "exceptionHistory", "entries", entries, "truncated", 0));
@@ -227,10 +229,10 @@ void api_job_result(struct call *c)
              : v.state == JOB_FAILED   ? "FAILED"
              : v.state == JOB_CANCELED ? "CANCELED"
                                        : "UNKNOWN";
-    result = json_pack("{s: s, s: s, s: s, s: s, s: {}, s: o, s: o}", "id", v.id, "name", v.name,
-                       "application-id", v.id, "application-status", status, "accumulator-results",
-                       "net-runtime", millis(v.end_wall_ms - v.start_wall_ms), "start-time",
-                       millis(v.start_wall_ms));
+    result = json_pack(
+        "{s: s, s: o, s: s, s: s, s: {}, s: o, s: o}", "id", v.id, "name", text_json(v.name),
+        "application-id", v.id, "application-status", status, "accumulator-results", "net-runtime",
+        millis(v.end_wall_ms - v.start_wall_ms), "start-time", millis(v.start_wall_ms));
     job_failure(c->job, &why);
     if (v.state == JOB_FAILED)
         json_object_update_new(result, failure_cause_json("varve.JobException", why.msg));

@@ -66,6 +66,11 @@ void answer_json(struct call *c, int status, json_t *value_take)
 {
     c->answer->status = status;
     buf_clear(&c->answer->body);
+    if (value_take == NULL) { /* a text in it was not UTF-8: never the end of the server */
+        c->answer->status = 500;
+        buf_append_str(&c->answer->body, "{\"errors\":[\"the answer can't be written as JSON\"]}");
+        return;
+    }
     json_dump_to(value_take, false, &c->answer->body);
     json_decref(value_take);
 }
@@ -78,7 +83,7 @@ void answer_error(struct call *c, int status, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    answer_json(c, status, json_pack("{s: [s%]}", "errors", text, strlen(text)));
+    answer_json(c, status, json_pack("{s: [o]}", "errors", text_json(text)));
 }
 
 int http_status_of(enum rc rc)
@@ -108,13 +113,19 @@ json_t *failure_cause_json(const char *class_name, const char *message)
     char trace[ERR_MSG_MAX + 256];
 
     snprintf(trace, sizeof trace, "%s: %s", class_name, message);
-    return json_pack("{s: {s: s, s: s, s: s}}", "failure-cause", "class", class_name, "stack-trace",
-                     trace, "serialized-throwable", "");
+    return json_pack("{s: {s: s, s: o, s: s}}", "failure-cause", "class", class_name, "stack-trace",
+                     text_json(trace), "serialized-throwable", "");
 }
 
 json_t *path_json(const char *path)
 {
-    return json_sprintf("file:%s", path);
+    struct buf uri = {0};
+    json_t *s;
+
+    buf_printf(&uri, "file:%s", path);
+    s = text_json(buf_cstr(&uri));
+    buf_release(&uri);
+    return s;
 }
 
 /* ---- bodies

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-static json_t *text_json(struct bytes b)
+static json_t *utf8_json(struct bytes b)
 {
     struct buf fixed = {0};
     json_t *s;
@@ -25,6 +25,11 @@ static json_t *text_json(struct bytes b)
     s = json_stringn((const char *)fixed.data, fixed.len);
     buf_release(&fixed);
     return s;
+}
+
+json_t *text_json(const char *s)
+{
+    return utf8_json(bytes_of_str(s));
 }
 
 static json_t *base64_json(struct bytes b)
@@ -83,7 +88,7 @@ json_t *value_json(const struct column *c, uint32_t row)
         return isfinite(d) ? json_real(d) : printed_json(c, row);
     case TYPE_CHAR:
     case TYPE_VARCHAR:
-        return text_json(column_bytes(c, row));
+        return utf8_json(column_bytes(c, row));
     case TYPE_BINARY:
     case TYPE_VARBINARY:
         return base64_json(column_bytes(c, row));
@@ -141,5 +146,6 @@ json_t *column_json(const struct schema_field *f)
         json_object_set_new(type, "precision", json_integer(f->type.precision));
     if (f->type.kind == TYPE_DECIMAL)
         json_object_set_new(type, "scale", json_integer(f->type.scale));
-    return json_pack("{s: s, s: o, s: n}", "name", f->name, "logicalType", type, "comment");
+    return json_pack("{s: o, s: o, s: n}", "name", text_json(f->name), "logicalType", type,
+                     "comment");
 }

@@ -8,6 +8,10 @@
 #include "base/json.h"
 #include "job/batch.h"
 
+/* Any bytes as a JSON string: U+FFFD stands for what is not UTF-8. Whatever came from outside
+ * (paths, names, messages that quote data or were cut) goes through here: jansson makes no string
+ * of such bytes. */
+json_t *text_json(const char *s);
 json_t *value_json(const struct column *c, uint32_t row);
 /* {"name": value, ...} */
 json_t *row_object_json(const struct schema *schema, const struct batch *b, uint32_t row);

@@ -116,10 +116,10 @@ json_t *vertex_summary_json(const struct vertex_view *v, int64_t now_ms)
     for (uint32_t i = 0; i < v->parallelism; i++)
         add_io(&v->subtasks[i], &io);
     times_of(v, &start, &end);
-    return json_pack("{s: s, s: s, s: s, s: i, s: i, s: s, s: I, s: I, s: I, s: o, s: o}", "id",
-                     v->id, "slotSharingGroupId", v->id, "name", v->name, "maxParallelism",
-                     (int)v->key_group_count, "parallelism", (int)v->parallelism, "status",
-                     vertex_state(counts), "start-time", (json_int_t)start, "end-time",
+    return json_pack("{s: s, s: s, s: o, s: i, s: i, s: s, s: I, s: I, s: I, s: o, s: o}", "id",
+                     v->id, "slotSharingGroupId", v->id, "name", text_json(v->name),
+                     "maxParallelism", (int)v->key_group_count, "parallelism", (int)v->parallelism,
+                     "status", vertex_state(counts), "start-time", (json_int_t)start, "end-time",
                      (json_int_t)end, "duration",
                      (json_int_t)(start < 0 ? -1 : (end > 0 ? end : now_ms) - start), "tasks",
                      task_counts_json(counts, false), "metrics", io_json(&io));
@@ -141,7 +141,7 @@ static json_t *html_escaped(const char *text)
             buf_append_u8(&b, (uint8_t)*text);
     }
     buf_append_str(&b, "<br/>");
-    s = json_string(buf_cstr(&b));
+    s = text_json(buf_cstr(&b));
     buf_release(&b);
     return s;
 }
@@ -171,8 +171,8 @@ json_t *plan_json(const struct job_view *view)
         json_decref(inputs);
         json_array_append_new(nodes, node);
     }
-    return json_pack("{s: s, s: s, s: s, s: o}", "jid", view->id, "name", view->name, "type",
-                     "STREAMING", "nodes", nodes);
+    return json_pack("{s: s, s: o, s: s, s: o}", "jid", view->id, "name", text_json(view->name),
+                     "type", "STREAMING", "nodes", nodes);
 }
 
 /* ---- one vertex
@@ -197,15 +197,15 @@ static json_t *operators_json(const struct subtask_view *s)
         const struct keyed_stats *k = &o->keyed;
 
         json_array_append_new(
-            list, json_pack("{s: s, s: s, s: I, s: I, s: I, s: I, s: I, s: {s: I, s: I, s: I, s: "
+            list, json_pack("{s: s, s: o, s: I, s: I, s: I, s: I, s: I, s: {s: I, s: I, s: I, s: "
                             "I, s: I, s: I}}",
-                            "id", o->id, "name", o->name, "numRecordsIn", (json_int_t)o->records_in,
-                            "numRecordsOut", (json_int_t)o->records_out, "numLateRecordsDropped",
-                            (json_int_t)o->late_dropped, "numBadRows", (json_int_t)o->bad_rows,
-                            "numNullFields", (json_int_t)o->null_fields, "state", "entriesCached",
-                            (json_int_t)k->entries_cached, "cacheBytes", (json_int_t)k->cache_bytes,
-                            "dirtyRows", (json_int_t)k->dirty_rows, "liveSstBytes",
-                            (json_int_t)k->db_live_sst_bytes, "blockCacheBytes",
+                            "id", o->id, "name", text_json(o->name), "numRecordsIn",
+                            (json_int_t)o->records_in, "numRecordsOut", (json_int_t)o->records_out,
+                            "numLateRecordsDropped", (json_int_t)o->late_dropped, "numBadRows",
+                            (json_int_t)o->bad_rows, "numNullFields", (json_int_t)o->null_fields,
+                            "state", "entriesCached", (json_int_t)k->entries_cached, "cacheBytes",
+                            (json_int_t)k->cache_bytes, "dirtyRows", (json_int_t)k->dirty_rows,
+                            "liveSstBytes", (json_int_t)k->db_live_sst_bytes, "blockCacheBytes",
                             (json_int_t)k->block_cache_bytes, "writeBufferBytes",
                             (json_int_t)k->write_buffer_bytes));
     }
@@ -305,8 +305,8 @@ void api_vertex(struct call *c)
                 (json_int_t)s->start_wall_ms, "operators", operators_json(s)));
     }
     answer_json(c, 200,
-                json_pack("{s: s, s: s, s: i, s: i, s: I, s: o, s: o}", "id", v->id, "name",
-                          v->name, "parallelism", (int)v->parallelism, "maxParallelism",
+                json_pack("{s: s, s: o, s: i, s: i, s: I, s: o, s: o}", "id", v->id, "name",
+                          text_json(v->name), "parallelism", (int)v->parallelism, "maxParallelism",
                           (int)v->key_group_count, "now", (json_int_t)now, "subtasks", subtasks,
                           "aggregated", aggregated_json(c, v, now)));
 }
@@ -337,8 +337,8 @@ void api_vertex_subtask_times(struct call *c)
                 "timestamps", times));
     }
     answer_json(c, 200,
-                json_pack("{s: s, s: s, s: I, s: o}", "id", v->id, "name", v->name, "now",
-                          (json_int_t)now, "subtasks", subtasks));
+                json_pack("{s: s, s: o, s: I, s: o}", "id", v->id, "name", text_json(v->name),
+                          "now", (json_int_t)now, "subtasks", subtasks));
 }
 
 void api_vertex_watermarks(struct call *c)

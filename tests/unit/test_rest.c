@@ -552,6 +552,12 @@ static const struct {
     {"POST /sessions", "{\"properties\": {\"rest.port\": 1}}", 400, "must be a string"},
     {"POST /sessions/x/statements", "{}", 400, "statement"},
     {"POST /jobs", "{}", 404, "Not found"},
+    {"GET /\xd1\x89\xcc\xd2", "", 404,
+     "\xef\xbf\xbd"}, /* not UTF-8: fuzzing found the server gone */
+    {"GET /%ff%fe", "", 404, "\xef\xbf\xbd"},
+    {"GET /jobs/%ff", "", 400, "\xef\xbf\xbd"},
+    {"GET /sessions/%ff", "", 404, "\xef\xbf\xbd"},
+    {"GET /sessions/x/operations/y/result/%ff", "", 400, "\xef\xbf\xbd"},
 };
 
 START_TEST(a_bad_request_is_refused_with_a_reason)
@@ -674,8 +680,8 @@ static const char *const broken[] = {
     "GET /jobs HTTP/1.1\r\nHost",
     "POST /savepoint-disposal HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{",
     "POST /savepoint-disposal HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n{}",
-    "POST /savepoint-disposal HTTP/1.1\r\nHost: x\r\nContent-Length: "
-    "99999999999999999999\r\n\r\n{}",
+    ("POST /savepoint-disposal HTTP/1.1\r\nHost: x\r\nContent-Length: "
+     "99999999999999999999\r\n\r\n{}"),
     "POST /savepoint-disposal HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     "\r\n\r\n\r\n",
     "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
