@@ -19,6 +19,8 @@ struct metadata_pair {
 /* One operator of the job that took part. */
 struct operator_meta {
     char id[OPERATOR_ID_LEN + 1];
+    /* The id by its full text: the same whatever other operators the job had. "" with a uid. */
+    char exact_id[OPERATOR_ID_LEN + 1];
     const char *uid;  /* user-given; "" when the id comes from the query's meaning */
     const char *name; /* as in the query and EXPLAIN: "GroupAggregate[k]" */
     uint32_t parallelism;

@@ -201,6 +201,7 @@ static pb_operator *put_operator(struct arena *a, const struct operator_meta *op
 
     varve__checkpoint__operator__init(out);
     out->id = text(a, op->id);
+    out->exact_id = text(a, op->exact_id);
     out->uid = text(a, op->uid);
     out->name = text(a, op->name);
     out->parallelism = op->parallelism;
@@ -530,6 +531,8 @@ static enum rc get_subtask(struct decoder *d, const pb_subtask *in, struct subta
 static enum rc get_operator(struct decoder *d, const pb_operator *in, struct operator_meta *out)
 {
     RETURN_IF_ERR(get_id(d, "operator id", in->id, out->id, OPERATOR_ID_LEN));
+    if (in->exact_id != NULL && in->exact_id[0] != '\0')
+        RETURN_IF_ERR(get_id(d, "exact operator id", in->exact_id, out->exact_id, OPERATOR_ID_LEN));
     out->uid = get_text(d, in->uid);
     out->name = get_text(d, in->name);
     out->parallelism = in->parallelism;

@@ -234,6 +234,7 @@ static void build_operator(struct checkpoint_driver *d, const struct attempt *a,
         .subtasks = ARENA_ARRAY(arena, v->parallelism, struct subtask_state),
     };
     memcpy(out->id, spec->id, sizeof out->id);
+    memcpy(out->exact_id, spec->exact_id, sizeof out->exact_id);
     for (uint32_t i = 0; i < v->parallelism; i++) {
         const struct task_event *ack = a->acks[d->places[vertex].first_task + i];
 

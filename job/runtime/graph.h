@@ -17,6 +17,7 @@ enum partitioning {
 };
 struct operator_spec {
     char id[OPERATOR_ID_LEN + 1]; /* from uid if given, else from the meaning of its part of the query */
+    char exact_id[OPERATOR_ID_LEN + 1]; /* of its full text, whatever else the job has; "" with a uid */
     const char *uid;              /* "" : none */
     const char *name;             /* "GroupAggregate[k]", as EXPLAIN and messages show it */
     const char *description;      /* one line for EXPLAIN and REST */

@@ -76,10 +76,51 @@ static enum rc adopt_key_groups(const struct graph *g, const struct checkpoint_m
     return RC_OK;
 }
 
-enum rc restore_plan_assign(const struct graph *g, const struct checkpoint_metadata *m,
+static const struct operator_spec *spec_by_exact_id(const struct graph *g, const char *exact_id)
+{
+    for (uint32_t v = 0; v < g->vertex_count; v++) {
+        for (uint32_t o = 0; o < g->vertices[v].operator_count; o++) {
+            const struct operator_spec *spec = &g->vertices[v].operators[o];
+
+            if (strcmp(spec->exact_id, exact_id) == 0)
+                return spec;
+        }
+    }
+    return NULL;
+}
+
+/* An operator's id says more when the job has others of its kind: so one that is there in full text
+ * gets the id that it has in this job, and what then has that id without being it gets none. */
+static struct checkpoint_metadata *with_ids_of(const struct graph *g,
+                                               const struct checkpoint_metadata *m,
+                                               struct arena *arena)
+{
+    struct checkpoint_metadata *out = ARENA_NEW(arena, struct checkpoint_metadata);
+
+    *out = *m;
+    if (m->operator_count > 0)
+        out->operators = arena_copy(arena, m->operators, m->operator_count * sizeof *m->operators);
+    for (size_t i = 0; i < out->operator_count; i++) {
+        struct operator_meta *op = &out->operators[i];
+        const struct operator_spec *spec =
+            op->exact_id[0] != '\0' ? spec_by_exact_id(g, op->exact_id) : NULL;
+
+        if (spec == NULL || strcmp(op->id, spec->id) == 0)
+            continue;
+        for (size_t k = 0; k < out->operator_count; k++) {
+            if (strcmp(out->operators[k].id, spec->id) == 0)
+                memcpy(out->operators[k].id, op->id, sizeof op->id);
+        }
+        memcpy(op->id, spec->id, sizeof op->id);
+    }
+    return out;
+}
+
+enum rc restore_plan_assign(const struct graph *g, const struct checkpoint_metadata *snapshot,
                             bool allow_non_restored, struct arena *arena, struct assignment *out,
                             uint32_t *key_group_count, struct err *err)
 {
+    const struct checkpoint_metadata *m = with_ids_of(g, snapshot, arena);
     struct assign_operator *ops;
     size_t n = 0, count = 0;
 

@@ -216,7 +216,7 @@ static enum rc plan_sink(struct plan *p, const struct ast_insert *insert,
     op->spec.uid = sink->uid;
     op->spec.description = p->physical_sinks[p->sink_count - 1]->text;
     op->ident = arena_printf(p->arena, "sink\n%s", e->name);
-    op->detail = s->ident;
+    op->detail = plan_node_digest(p, p->physical_sinks[p->sink_count - 1]);
     return connect_sink(p, s, op, sink->parallelism, e->name);
 }
 

@@ -7,7 +7,8 @@
  * stands: a source and a sink from their table's name, an aggregate from the tables and columns
  * that it groups. So reformatting, other aliases, another projection, a new aggregate call, a
  * second INSERT or a changed WHERE keep them; what then does not fit is seen by the types of the
- * state. Two operators that would get one id are told apart by their full text, then by a counter.
+ * state. Two operators that would get one id are told apart by their full text, then by a counter;
+ * when one of them comes or goes, the others are found again by that text (operator_spec.exact_id).
  * 'varve.uid' gives an operator its id: as a table's option, or in a hint OPTIONS('varve.uid'='x')
  * behind the name of a table for its source or sink, behind SELECT for the query's aggregate.
  *

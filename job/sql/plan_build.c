@@ -39,6 +39,23 @@ void plan_connect(struct plan *p, struct plan_op *to, struct plan_op *from,
     from->output_count++;
 }
 
+const char *plan_node_digest(struct plan *p, const struct plan_node *n)
+{
+    struct plan_node *self = (struct plan_node *)(uintptr_t)n; /* what it holds is its own affair */
+    struct buf text = {0};
+    char id[OPERATOR_ID_LEN + 1];
+
+    if (n->digest != NULL)
+        return n->digest;
+    buf_append_str(&text, n->text);
+    for (uint32_t i = 0; i < n->input_count; i++)
+        buf_printf(&text, "\n%s", plan_node_digest(p, n->inputs[i]));
+    operator_id_of(buf_cstr(&text), id);
+    self->digest = arena_strdup(p->arena, id);
+    buf_release(&text);
+    return n->digest;
+}
+
 const struct plan_node *plan_node_new(struct plan *p, const struct plan_node *input,
                                       const char *changelog, const char *fmt, ...)
 {
@@ -287,29 +304,32 @@ enum rc plan_flush(struct plan *p, struct plan_stream *s)
 
 /* ---- ids, chains, graph ---------------------------------------------------------------------- */
 
-/* Two operators of one ident: all of that ident get their detail behind it; equal ones a counter.
- */
+static bool has_namesake(const struct plan *p, const struct plan_op *op)
+{
+    for (const struct plan_op *b = p->first; b != NULL; b = b->next)
+        if (b != op && strcmp(op->ident, b->ident) == 0)
+            return true;
+    return false;
+}
+
+/* Two operators of one ident: all of that ident get their detail behind it; equal ones a counter. */
 static void settle_idents(struct plan *p)
 {
+    for (struct plan_op *a = p->first; a != NULL; a = a->next)
+        a->exact = arena_printf(p->arena, "=%s\n%s", a->ident, a->detail);
     for (struct plan_op *a = p->first; a != NULL; a = a->next) {
-        bool again = false;
-
-        for (struct plan_op *b = a->next; b != NULL && a->ident[0] != '='; b = b->next)
-            if (strcmp(a->ident, b->ident) == 0) {
-                b->ident = arena_printf(p->arena, "=%s\n%s", b->ident, b->detail);
-                again = true;
-            }
-        if (again)
-            a->ident = arena_printf(p->arena, "=%s\n%s", a->ident, a->detail);
-    }
-    for (struct plan_op *a = p->first; a != NULL; a = a->next) {
-        const char *ident = a->ident;
+        const char *exact = a->exact;
         uint32_t n = 1;
 
         for (struct plan_op *b = a->next; b != NULL; b = b->next)
-            if (strcmp(ident, b->ident) == 0)
-                b->ident = arena_printf(p->arena, "%s\n#%u", ident, ++n);
+            if (strcmp(exact, b->exact) == 0)
+                b->exact = arena_printf(p->arena, "%s\n#%u", exact, ++n);
     }
+    for (struct plan_op *a = p->first; a != NULL; a = a->next)
+        a->shares_ident = has_namesake(p, a);
+    for (struct plan_op *a = p->first; a != NULL; a = a->next)
+        if (a->shares_ident)
+            a->ident = a->exact;
 }
 
 static enum rc check_uids(struct plan *p)
@@ -399,6 +419,8 @@ enum rc plan_finish(struct plan *p, const char *job_name, const char *sql, struc
     RETURN_IF_ERR(check_uids(p));
     for (struct plan_op *op = p->first; op != NULL; op = op->next) {
         operator_id_of(op->spec.uid[0] != '\0' ? op->spec.uid : op->ident, op->spec.id);
+        if (op->spec.uid[0] == '\0')
+            operator_id_of(op->exact, op->spec.exact_id);
         most = op->parallelism > most ? op->parallelism : most;
     }
     g->arena = p->arena;

@@ -501,7 +501,7 @@ static enum rc add_operator(struct group *g, struct plan_stream *s, uint32_t key
     op->spec.stateful = op->spec.keyed = true;
     op->spec.uid = g->uid;
     op->ident = arena_printf(p->arena, "aggregate\n%s\n%s", s->ident, base);
-    op->detail = select;
+    op->detail = arena_printf(p->arena, "%s\n%s", select, plan_node_digest(p, s->physical));
     if (key_count == 0)
         op->parallelism = 1;
     plan_connect(p, op, s->op, key_count == 0 ? PARTITION_GLOBAL : PARTITION_HASH, key_count, keys,

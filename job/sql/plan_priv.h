@@ -13,6 +13,7 @@ struct plan_node {
     const char *text, *changelog; /* changelog: "I", "I,UB,UA"; NULL: not shown */
     uint32_t input_count;
     struct plan_node **inputs;
+    const char *digest; /* of all that is below and this; NULL: not needed yet */
 };
 struct plan_op;
 struct plan_input {
@@ -30,6 +31,8 @@ struct plan_op {
     struct plan_input *inputs;
     uint32_t output_count;
     const char *ident, *detail; /* what its id is made of, see plan.h */
+    const char *exact;          /* both, with a counter behind equal ones */
+    bool shares_ident;          /* with another operator of the plan */
     uint32_t vertex;
     struct plan_op *next;
 };
@@ -100,6 +103,8 @@ void plan_connect(struct plan *p, struct plan_op *to, struct plan_op *from,
                   const struct schema *schema);
 MUST_USE enum rc plan_finish(struct plan *p, const char *job_name, const char *sql,
                              struct graph **out);
+/* In hex: two nodes have one digest when they are the same query in full. */
+const char *plan_node_digest(struct plan *p, const struct plan_node *n);
 const struct plan_node *plan_node_new(struct plan *p, const struct plan_node *input,
                                       const char *changelog, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
