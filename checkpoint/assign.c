@@ -347,6 +347,23 @@ static enum rc assign_one(const struct checkpoint_metadata *m, const struct assi
     return assign_operator_state(old, op, arena, out, err);
 }
 
+/* Operators with keys first: it is their keys that cannot move, so the message should name them. */
+static enum rc check_keyed_operators(const struct checkpoint_metadata *m,
+                                     const struct assign_operator *ops, size_t op_count,
+                                     struct err *err)
+{
+    for (size_t i = 0; i < op_count; i++) {
+        const struct operator_meta *old = find_old(m, ops[i].id);
+        bool keyed = false;
+
+        for (size_t s = 0; old != NULL && s < old->subtask_count; s++)
+            keyed = keyed || old->subtasks[s].keyed_count > 0;
+        if (keyed)
+            RETURN_IF_ERR(check_operator(old, &ops[i], err));
+    }
+    return RC_OK;
+}
+
 enum rc assign_restore(const struct checkpoint_metadata *snapshot,
                        const struct assign_operator *ops, size_t op_count, bool allow_non_restored,
                        struct arena *arena, struct assignment *out, struct err *err)
@@ -356,6 +373,7 @@ enum rc assign_restore(const struct checkpoint_metadata *snapshot,
     list_dropped(snapshot, ops, op_count, arena, out);
     if (out->dropped_count > 0 && !allow_non_restored)
         return refuse_dropped(snapshot, ops, op_count, out, err);
+    RETURN_IF_ERR(check_keyed_operators(snapshot, ops, op_count, err));
     for (size_t i = 0; i < op_count; i++) {
         ASSERT(ops[i].parallelism >= 1);
         RETURN_IF_ERR(assign_one(snapshot, &ops[i], arena, &out->operators[i], err));

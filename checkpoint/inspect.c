@@ -177,12 +177,15 @@ static enum rc look_at_incomplete(struct look *look, const char *dir, struct sna
                                   struct err *err)
 {
     struct dir_sum sum = {.fs = look->fs, .dir = dir, .view = v};
+    struct fs_stat st = {0};
 
     *v = (struct snapshot_view){
         .dir = arena_strdup(look->arena, dir),
         .status = SNAPSHOT_INCOMPLETE,
         .reason = "no _metadata: never completed",
     };
+    if (fs_stat(look->fs, dir, &st, NULL) == RC_OK)
+        v->changed_wall_ms = st.mtime_wall_ms; /* it may be empty */
     if (!layout_parse_checkpoint(path_base(dir), &v->checkpoint_id))
         v->checkpoint_id = 0;
     return fs_list(look->fs, dir, sum_file, &sum, err);

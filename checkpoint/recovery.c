@@ -153,7 +153,6 @@ static enum rc report_faults(const struct recovered *r, struct err *err)
 {
     struct buf text = {0};
     bool all_missing = true;
-    enum rc rc;
 
     for (size_t i = 0; i < r->fault_count; i++)
         all_missing = all_missing && strcmp(r->faults[i].reason, "missing") == 0;
@@ -169,9 +168,9 @@ static enum rc report_faults(const struct recovered *r, struct err *err)
         buf_printf(&text, "\n  %s (%" PRIu64 " bytes, operator \"%s\" subtask %" PRIu32 "): %s",
                    f->path, f->size_bytes, f->operator_name, f->subtask_index, f->reason);
     }
-    rc = err_set(err, all_missing ? RC_NOT_FOUND : RC_CORRUPT, "%s", buf_cstr(&text));
+    err_set(err, RC_CORRUPT, "%s", buf_cstr(&text)); /* the path is right, the snapshot is not */
     buf_release(&text);
-    return rc;
+    return RC_CORRUPT;
 }
 
 /* Reads and proves the snapshot in `dir` into r. */

@@ -193,6 +193,25 @@ static void job_release(struct job *job)
     mem_free(job);
 }
 
+/* Said once, at the start that drops it (B27). */
+static void log_dropped(const struct job *job)
+{
+    struct buf text = {0};
+
+    if (job->plan.assignment.dropped_count == 0)
+        return;
+    assign_print_dropped(&job->plan.assignment, &text);
+    for (size_t at = 0; at < text.len;) {
+        size_t end = at;
+
+        while (end < text.len && text.data[end] != '\n')
+            end++;
+        log_line(job->env->log, LOG_WARN, "state dropped: %.*s", (int)(end - at), text.data + at);
+        at = end + 1;
+    }
+    buf_release(&text);
+}
+
 static enum rc make_job(const struct env *env, const struct config *config,
                         struct graph *graph_take, const struct job_restore *restore, bool threaded,
                         struct job **out, struct err *err)
@@ -209,6 +228,7 @@ static enum rc make_job(const struct env *env, const struct config *config,
     for (size_t i = 0; i < job->plan.recovered.skip_count; i++)
         log_line(env->log, LOG_WARN, "restore passes over %s: %s",
                  job->plan.recovered.skips[i].path, job->plan.recovered.skips[i].reason);
+    log_dropped(job);
     make_driver(job);
 out:
     if (rc != RC_OK) {

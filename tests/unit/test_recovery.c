@@ -155,7 +155,7 @@ START_TEST(every_missing_file_is_listed)
 {
     for (uint64_t i = 3; i <= 5; i++)
         ck_assert_ok(fs_unlink(sim, shared_of(i), &err));
-    ck_assert_int_eq(open_path(JOB_DIR "/chk-3", &plain), RC_NOT_FOUND);
+    ck_assert_int_eq(open_path(JOB_DIR "/chk-3", &plain), RC_CORRUPT);
     ck_assert_uint_eq(r.fault_count, 3);
     ck_assert(strstr(err.msg, "3 of its files are missing:") != NULL);
     for (uint64_t i = 3; i <= 5; i++)
@@ -191,7 +191,7 @@ START_TEST(a_moved_directory_restores_and_a_part_of_it_does_not)
     ck_assert_ok(fs_mkdir(sim, "/alone", &err));
     ck_assert_ok(fs_mkdir(sim, "/alone/chk-3", &err));
     ck_assert_ok(fs_copy(sim, JOB_DIR "/chk-3/_metadata", "/alone/chk-3/_metadata", &err));
-    ck_assert_rc_msg(open_path("/alone/chk-3", &plain), RC_NOT_FOUND,
+    ck_assert_rc_msg(open_path("/alone/chk-3", &plain), RC_CORRUPT,
                      "5 of its files are missing:");
     scene_close(&scene);
     ck_assert_ok(fs_rename(sim, JOB_DIR, "/moved", &err));
