@@ -65,6 +65,9 @@ public class JudgeRocks {
             for (byte[] name : RocksDB.listColumnFamilies(options, dir)) {
                 families.add(new ColumnFamilyDescriptor(name, cfOptions));
             }
+            if (families.isEmpty()) { // unreadable: opening says why
+                families.add(new ColumnFamilyDescriptor(RocksDB.DEFAULT_COLUMN_FAMILY, cfOptions));
+            }
             try (RocksDB db = RocksDB.openReadOnly(dbOptions, dir, families, handles)) {
                 for (int i = 0; i < handles.size(); i++) {
                     String family = new String(families.get(i).getName());
