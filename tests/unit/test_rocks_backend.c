@@ -473,10 +473,10 @@ START_TEST(closing_with_an_open_snapshot_waits_and_frees_it)
         b = open_backend(NULL, 1 << 20, &s);
         count_up(s, 0, 2000, 1);
         ck_assert_ok(keyed_snapshot_begin(b, 1, &a.snapshot, &err));
+        asked = 0;
         t = thread_start("snapshot", write_thread, &a);
         while (!asked)
             clock_sleep_ns(clock_posix(), NS_PER_MS / 10);
-        asked = 0;
         keyed_backend_close(b); /* while it writes, or after */
         thread_join(t);
         ck_assert_msg(a.rc == RC_OK, "%s", a.err.msg);
