@@ -17,6 +17,7 @@ struct row_key {
     uint32_t *cursors; /* rows_cap: end of what is written of row i's variable part, from the row's
                           start */
     uint32_t rows_cap;
+    uint32_t equal_size, equal_count; /* without text columns: offsets[i] = i * equal_size, that many */
 };
 
 enum field_kind field_kind_of(struct type t)
@@ -116,12 +117,39 @@ static inline uint32_t row_at(const uint32_t *sel, uint32_t i)
 /* ---- column by column -------------------------------------------------------------------------
  */
 
+/* Zeroed memory for the blocks. */
+static enum rc clear_rows(struct row_key *k, uint64_t bytes, struct err *err)
+{
+    if (bytes > KEY_BATCH_BYTES_MAX)
+        return err_set(err, RC_LIMIT, "keys of one batch exceed %u bytes", KEY_BATCH_BYTES_MAX);
+    buf_clear(&k->data);
+    buf_reserve(&k->data, (size_t)bytes);
+    if (bytes > 0)
+        memset(k->data.data, 0, (size_t)bytes);
+    k->data.len = (size_t)bytes;
+    return RC_OK;
+}
+
+/* Without text columns all blocks have one size. */
+static enum rc place_equal_rows(struct row_key *k, uint32_t n, uint32_t size, struct err *err)
+{
+    if (k->equal_size != size || n >= k->equal_count) {
+        k->equal_size = size;
+        k->equal_count = k->rows_cap + 1;
+        for (uint32_t i = 0; i < k->equal_count && (uint64_t)i * size <= KEY_BATCH_BYTES_MAX; i++)
+            k->offsets[i] = i * size;
+    }
+    return clear_rows(k, (uint64_t)n * size, err);
+}
+
 /* offsets[i]: where the block of row i starts: `around` bytes that are not the row, and the row. */
 static enum rc place_rows(struct row_key *k, const struct batch *b, const uint32_t *sel, uint32_t n,
                           uint32_t around, struct err *err)
 {
     uint64_t at = 0;
 
+    if (k->layout.fixed_size)
+        return place_equal_rows(k, n, k->layout.fixed_bytes + around, err);
     for (uint32_t i = 0; i < n; i++)
         k->cursors[i] = k->layout.fixed_bytes;
     for (uint32_t f = 0; f < k->layout.field_count; f++) {
@@ -149,12 +177,7 @@ static enum rc place_rows(struct row_key *k, const struct batch *b, const uint32
         k->cursors[i] = k->layout.fixed_bytes;
     }
     k->offsets[n] = (uint32_t)at;
-    buf_clear(&k->data);
-    buf_reserve(&k->data, (size_t)at);
-    if (at > 0)
-        memset(k->data.data, 0, (size_t)at);
-    k->data.len = (size_t)at;
-    return RC_OK;
+    return clear_rows(k, at, err);
 }
 
 static inline void mark_null(uint8_t *row, uint32_t field)
