@@ -70,6 +70,33 @@ void distinct_calls_release(struct distinct_calls *d)
     memset(d, 0, sizeof *d);
 }
 
+/* A length, and as few bytes as two's complement needs: DECIMAL of more than 18 digits. */
+static void encode_wide_decimal(int128 v, struct buf *out)
+{
+    uint8_t bytes[16];
+    uint32_t skip = 0;
+
+    put_be64(bytes, (uint64_t)(v >> 64));
+    put_be64(bytes + 8, (uint64_t)v);
+    while (skip < 15 && bytes[skip] == (v < 0 ? 0xFF : 0) && (bytes[skip] & 0x80) == (bytes[skip + 1] & 0x80))
+        skip++;
+    buf_append_be32(out, 16 - skip);
+    buf_append(out, bytes + skip, 16 - skip);
+}
+
+/* Milliseconds and the nanoseconds after them: TIMESTAMP of more than 3 digits. */
+static void encode_wide_timestamp(int64_t v, uint8_t precision, struct buf *out)
+{
+    int64_t units = timestamp_units_per_ms(precision), ms = v / units, rest = v % units;
+
+    if (rest < 0) {
+        ms--;
+        rest += units;
+    }
+    buf_append_be64(out, (uint64_t)ms);
+    buf_append_be32(out, (uint32_t)(rest * (1000000 / units)));
+}
+
 /* The value as Flink's serializer of its type writes it. */
 static void encode_value(const struct column *c, uint32_t row, struct buf *out)
 {
@@ -86,8 +113,11 @@ static void encode_value(const struct column *c, uint32_t row, struct buf *out)
         int128 v = ((const int128 *)c->values)[row];
 
         if (c->type.precision > 18)
-            buf_append_be64(out, (uint64_t)(v >> 64));
-        buf_append_be64(out, (uint64_t)v);
+            encode_wide_decimal(v, out);
+        else
+            buf_append_be64(out, (uint64_t)v);
+    } else if ((c->type.kind == TYPE_TIMESTAMP || c->type.kind == TYPE_TIMESTAMP_LTZ) && c->type.precision > 3) {
+        encode_wide_timestamp(((const int64_t *)c->values)[row], c->type.precision, out);
     } else if (width == 8) {
         buf_append_be64(out, ((const uint64_t *)c->values)[row]);
     } else if (width == 4) {
