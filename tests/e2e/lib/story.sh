@@ -1,7 +1,8 @@
 # story.sh - for the shell stories of tests/e2e: a directory of its own, started programs that end with it, checks that say what they saw.
 #
 # Source it first. VARVE_BIN is the program; KEEP=1 keeps the directory. Every server picks a free port.
-set -euo pipefail
+set -Eeuo pipefail
+trap 'echo "FAILED: ${BASH_SOURCE[0]##*/} line $LINENO: $BASH_COMMAND" >&2' ERR # whatever ends a story says so
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 V=${VARVE_BIN:-$here/../build/release/varve}
 work=$(mktemp -d "${TMPDIR:-/tmp}/varve-e2e.XXXXXX")
