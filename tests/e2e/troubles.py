@@ -492,9 +492,9 @@ def b27_one_insert_more_and_another_order_of_them_keep_the_state(where, backend)
     totals = {}
     for k, n, s in (map(int, l.split(b",")) for l in lines_of(where + "/other")):
         totals[k] = n
-    # The second began with the rows after the first savepoint: all its groups share what is left, none has the other's keys.
+    # The second began with the rows after the first savepoint: its groups share what is left (two subtasks: not quite evenly).
     same(sorted(totals), list(range(50)), "keys of the second")
-    check(max(totals.values()) - min(totals.values()) <= 1, "its counts are not its own", sorted(totals.items())[:5])
+    check(max(totals.values()) - min(totals.values()) <= 20 and min(totals.values()) > 500, "its counts are not its own", sorted(totals.items())[:5])
 
 
 # ---- B30, B35, B37: the file sink ---------------------------------------------------------------------------------
