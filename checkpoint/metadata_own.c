@@ -9,6 +9,7 @@
 #include "checkpoint/layout.h"
 #include "checkpoint/metadata.h"
 
+#include "base/utf8.h"
 #include "base/zframe.h"
 #include "checkpoint/metadata.pb-c.h"
 
@@ -50,51 +51,15 @@ typedef Varve__Checkpoint__Setting pb_setting;
 
 /* ---- encode --------------------------------------------------------------------------------- */
 
-/* Bytes of the UTF-8 character at s; 0 when there is none (also overlong, surrogate, past
- * U+10FFFF). */
-static size_t utf8_len(const unsigned char *s)
-{
-    if (s[0] < 0x80)
-        return 1;
-    if (s[0] >= 0xC2 && s[0] <= 0xDF)
-        return (s[1] & 0xC0) == 0x80 ? 2 : 0;
-    if ((s[0] & 0xF0) == 0xE0) {
-        if ((s[1] & 0xC0) != 0x80 || (s[2] & 0xC0) != 0x80)
-            return 0;
-        if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F))
-            return 0;
-        return 3;
-    }
-    if (s[0] >= 0xF0 && s[0] <= 0xF4) {
-        if ((s[1] & 0xC0) != 0x80 || (s[2] & 0xC0) != 0x80 || (s[3] & 0xC0) != 0x80)
-            return 0;
-        if ((s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F))
-            return 0;
-        return 4;
-    }
-    return 0;
-}
-
 /* Protobuf strings are UTF-8, and other readers refuse the whole message over one bad byte: each
  * such byte (they can only come from the text of a query) becomes U+FFFD. */
 static char *text(struct arena *a, const char *s)
 {
-    const unsigned char *p = (const unsigned char *)s;
     struct buf out = {0};
-    bool clean = true;
     char *copy;
 
-    for (size_t len; *p != 0; p += len) {
-        len = utf8_len(p);
-        if (len > 0) {
-            buf_append(&out, p, len);
-        } else {
-            buf_append_str(&out, "\xEF\xBF\xBD");
-            clean = false;
-            len = 1;
-        }
-    }
-    copy = clean ? arena_strdup(a, s) : arena_strdup(a, buf_cstr(&out));
+    utf8_append_valid(bytes_of_str(s), &out);
+    copy = arena_strdup(a, buf_cstr(&out));
     buf_release(&out);
     return copy;
 }

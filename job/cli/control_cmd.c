@@ -2,9 +2,9 @@
  * Flink's words on stdout. See verbs.h */
 #include "job/cli/verbs.h"
 
+#include "base/utf8.h"
 #include "checkpoint/layout.h"
 #include "job/cli/client.h"
-#include "job/sql/text_width.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -242,7 +242,7 @@ static enum rc absolute_target(const struct cli *cli, const char *given, const c
 {
     char *path = arena_alloc(cli->arena, FS_PATH_MAX);
 
-    if (utf8_invalid_at(bytes_of_str(given)) != strlen(given))
+    if (!utf8_is_valid(bytes_of_str(given)))
         return err_set(err, RC_INVALID, "a path that is not UTF-8 can't be sent to the server");
     *out = given;
     if (strchr(given, ':') != NULL)

@@ -1,6 +1,7 @@
 /* field.c - see field.h */
 #include "job/format/field_parse_priv.h"
 
+#include "base/utf8.h"
 /* ---- text -> value --------------------------------------------------------------------------- */
 
 static enum field_fault append_integer(struct batch_builder *out, uint32_t column, int64_t min,
@@ -62,7 +63,7 @@ static enum field_fault append_text(struct batch_builder *out, uint32_t column, 
 {
     if (text.len > VALUE_BYTES_MAX)
         return FIELD_TOO_LONG;
-    if (!ascii && !text_is_utf8(text))
+    if (!ascii && !utf8_is_valid(text))
         return FIELD_NOT_UTF8;
     batch_append_bytes(out, column, text);
     return FIELD_OK;
@@ -135,7 +136,7 @@ void field_quote(struct bytes text, struct buf *out)
     /* Never end inside a character. */
     while (n > 0 && n < text.len && (text.data[n] & 0xc0) == 0x80)
         n--;
-    valid = text_is_utf8(bytes_of(text.data, n));
+    valid = utf8_is_valid(bytes_of(text.data, n));
     buf_append_u8(out, quote);
     for (size_t i = 0; i < n; i++) {
         uint8_t c = text.data[i];
@@ -193,61 +194,7 @@ void field_fault_print(enum field_fault fault, const struct type *type, struct b
     }
 }
 
-/* ---- UTF-8, base64 --------------------------------------------------------------------------- */
-
-/* Length of the well-formed sequence at p, 0 when there is none: no overlong forms, no surrogates.
- */
-static size_t utf8_sequence(const uint8_t *p, size_t left)
-{
-    static const struct {
-        uint8_t lead_min, lead_max, len, second_min, second_max;
-    } forms[] = {
-        {0xc2, 0xdf, 2, 0x80, 0xbf}, {0xe0, 0xe0, 3, 0xa0, 0xbf}, {0xe1, 0xec, 3, 0x80, 0xbf},
-        {0xed, 0xed, 3, 0x80, 0x9f}, {0xee, 0xef, 3, 0x80, 0xbf}, {0xf0, 0xf0, 4, 0x90, 0xbf},
-        {0xf1, 0xf3, 4, 0x80, 0xbf}, {0xf4, 0xf4, 4, 0x80, 0x8f},
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
-        if (p[0] > forms[i].lead_max)
-            continue;
-        if (p[0] < forms[i].lead_min || left < forms[i].len || p[1] < forms[i].second_min ||
-            p[1] > forms[i].second_max)
-            return 0;
-        for (size_t k = 2; k < forms[i].len; k++) {
-            if ((p[k] & 0xc0) != 0x80)
-                return 0;
-        }
-        return forms[i].len;
-    }
-    return 0;
-}
-
-bool text_is_utf8(struct bytes text)
-{
-    const uint8_t *p = text.data, *end = p + text.len;
-
-    while (p < end) {
-        if (end - p >= 8) {
-            uint64_t word;
-
-            memcpy(&word, p, 8);
-            if ((word & 0x8080808080808080u) == 0) {
-                p += 8;
-                continue;
-            }
-        }
-        if (*p < 0x80) {
-            p++;
-        } else {
-            size_t n = utf8_sequence(p, (size_t)(end - p));
-
-            if (n == 0)
-                return false;
-            p += n;
-        }
-    }
-    return true;
-}
+/* ---- base64 --------------------------------------------------------------------------------- */
 
 static const char base64_alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -36,8 +36,6 @@ void field_fault_print(enum field_fault fault, const struct type *type, struct b
  * odd bytes as \xNN. */
 void field_quote(struct bytes text, struct buf *out);
 
-bool text_is_utf8(struct bytes text);
-
 /* Standard alphabet with padding. */
 void base64_encode(struct bytes plain, struct buf *out);
 MUST_USE bool base64_decode(struct bytes text, struct buf *out);

@@ -1,6 +1,7 @@
 /* field_column.c - see field_column.h. The type is looked at once a column, not once a field. */
 #include "job/format/field_column.h"
 
+#include "base/utf8.h"
 #include "job/format/field_parse_priv.h"
 
 /* Short texts are copied in one piece of this size where both sides have room. */
@@ -188,7 +189,7 @@ static bool fill_texts(struct batch_builder *out, uint32_t column, const struct 
                 return false;
             batch_space_null(out, column, space.row + r);
             text.len = 0;
-        } else if (!b->ascii && !text_is_utf8(text)) {
+        } else if (!b->ascii && !utf8_is_valid(text)) {
             return false;
         } else if (text.len <= COPY_BYTES && (size_t)(text.data - b->data) + COPY_BYTES <= b->len) {
             memcpy(to, text.data, COPY_BYTES);

@@ -1,29 +1,22 @@
 /* row_json.c - see row_json.h */
 #include "job/rest/row_json.h"
 
-#include "job/sql/text_width.h"
+#include "base/utf8.h"
+#include "job/format/field.h"
 
 #include <math.h>
 
+/* JSON has no bytes that are not UTF-8: U+FFFD for each. */
 static json_t *utf8_json(struct bytes b)
 {
-    struct buf fixed = {0};
+    struct buf valid = {0};
     json_t *s;
 
-    if (utf8_invalid_at(b) == b.len)
+    if (utf8_is_valid(b))
         return json_stringn(b.len > 0 ? (const char *)b.data : "", b.len);
-    for (size_t at = 0; at < b.len;) { /* JSON has no other bytes: U+FFFD for each */
-        uint32_t code;
-        size_t n = utf8_next(b, at, &code);
-
-        if (code == 0xfffd)
-            buf_append(&fixed, "\xef\xbf\xbd", 3);
-        else
-            buf_append(&fixed, b.data + at, n);
-        at += n;
-    }
-    s = json_stringn((const char *)fixed.data, fixed.len);
-    buf_release(&fixed);
+    utf8_append_valid(b, &valid);
+    s = json_stringn((const char *)valid.data, valid.len);
+    buf_release(&valid);
     return s;
 }
 
@@ -34,20 +27,10 @@ json_t *text_json(const char *s)
 
 static json_t *base64_json(struct bytes b)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     struct buf out = {0};
     json_t *s;
 
-    for (size_t i = 0; i < b.len; i += 3) {
-        uint32_t v = (uint32_t)b.data[i] << 16 |
-                     (i + 1 < b.len ? (uint32_t)b.data[i + 1] << 8 : 0) |
-                     (i + 2 < b.len ? b.data[i + 2] : 0);
-
-        buf_append_u8(&out, (uint8_t)digits[v >> 18]);
-        buf_append_u8(&out, (uint8_t)digits[v >> 12 & 63]);
-        buf_append_u8(&out, (uint8_t)(i + 1 < b.len ? digits[v >> 6 & 63] : '='));
-        buf_append_u8(&out, (uint8_t)(i + 2 < b.len ? digits[v & 63] : '='));
-    }
+    base64_encode(b, &out);
     s = json_string(buf_cstr(&out));
     buf_release(&out);
     return s;

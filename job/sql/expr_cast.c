@@ -358,7 +358,7 @@ static enum rc row_binary_to_text(struct call *c, uint32_t i)
 {
     struct bytes b = vec_bytes(&c->args[0], i);
 
-    if (!utf8_valid(b)) {
+    if (!utf8_is_valid(b)) {
         if (c->err == NULL)
             return RC_INVALID;
         return err_set(c->err, RC_INVALID, "%zu bytes that are not UTF-8", b.len);

@@ -177,7 +177,7 @@ static enum rc row_from_base64(struct call *c, uint32_t i)
     len = (size_t)got;
     for (size_t k = 0; k < 2 && k < b.len && b.data[b.len - 1 - k] == '='; k++)
         len--;
-    if (!utf8_valid(bytes_of(to, len)))
+    if (!utf8_is_valid(bytes_of(to, len)))
         out_null(c, i);
     else
         out_trim(c, i, len);

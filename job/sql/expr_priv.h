@@ -8,6 +8,7 @@
 #ifndef VARVE_JOB_SQL_EXPR_PRIV_H
 #define VARVE_JOB_SQL_EXPR_PRIV_H
 
+#include "base/utf8.h"
 #include "job/datetime.h"
 #include "job/decimal.h"
 #include "job/number.h"
@@ -321,19 +322,6 @@ const struct value_set *set_new(struct bind *b, struct type type, struct expr **
 void set_print(const struct value_set *s, struct buf *out);
 
 /* ---- text ---- */
-/* Length of the UTF-8 sequence at p, at least 1; never past end. */
-static inline uint32_t utf8_len(const uint8_t *p, const uint8_t *end)
-{
-    uint32_t n = *p < 0xc0 ? 1 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : 4;
-    return (size_t)(end - p) < n ? (uint32_t)(end - p) : n;
-}
-uint64_t utf8_count(struct bytes b);
-size_t utf8_offset(struct bytes b,
-                   uint64_t code_points); /* bytes of the first code points; at most b.len */
-bool utf8_valid(struct bytes b);
-uint32_t utf8_get(const uint8_t *p, const uint8_t *end, uint32_t *len);
-uint32_t utf8_put(uint32_t code_point, uint8_t out[4]);
-
 void value_print_sql(const struct column *c, uint32_t row, struct buf *out); /* as a literal */
 void name_print(const char *name, struct buf *out); /* in backticks where needed */
 

@@ -1,9 +1,9 @@
 /* parser.c - drives lexer and grammar, and words the syntax errors; see parser.h. */
 #include "job/sql/parser.h"
 
+#include "base/utf8.h"
 #include "job/sql/grammar.h"
 #include "job/sql/parser_priv.h"
-#include "job/sql/text_width.h"
 
 #include <stdio.h>
 #include <strings.h>

@@ -39,45 +39,6 @@ static bool within(const struct range *ranges, size_t count, uint32_t code_point
     return low < count && code_point >= ranges[low].first;
 }
 
-size_t utf8_next(struct bytes text, size_t at, uint32_t *code_point)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const uint8_t *p = text.data + at;
-    size_t left = text.len - at, len;
-    uint32_t c = p[0];
-
-    *code_point = c;
-    if (c < 0x80)
-        return 1;
-    *code_point = 0xFFFD;
-    len = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2;
-    if (c < 0xC2 || c > 0xF4 || left < len)
-        return 1;
-    c &= 0x7Fu >> len;
-    for (size_t i = 1; i < len; i++) {
-        if ((p[i] & 0xC0) != 0x80)
-            return 1;
-        c = c << 6 | (p[i] & 0x3Fu);
-    }
-    if (c < least[len] || c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF))
-        return 1;
-    *code_point = c;
-    return len;
-}
-
-size_t utf8_invalid_at(struct bytes text)
-{
-    for (size_t at = 0; at < text.len;) {
-        uint32_t c;
-        size_t len = utf8_next(text, at, &c);
-
-        if (len == 1 && text.data[at] >= 0x80)
-            return at;
-        at += len;
-    }
-    return text.len;
-}
-
 uint32_t code_point_width(uint32_t code_point)
 {
     if (code_point < 0x300)

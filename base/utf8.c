@@ -1,6 +1,5 @@
-/* utf8.c - code points of UTF-8 text for expressions. Positions and lengths of SQL are code points;
- * text in a batch is valid UTF-8, but nothing here reads past the end if it is not. */
-#include "job/sql/expr_priv.h"
+/* utf8.c - see utf8.h */
+#include "base/utf8.h"
 
 uint64_t utf8_count(struct bytes b)
 {
@@ -50,17 +49,50 @@ uint32_t utf8_get(const uint8_t *p, const uint8_t *end, uint32_t *len)
     return v;
 }
 
-bool utf8_valid(struct bytes b)
+size_t utf8_next(struct bytes text, size_t at, uint32_t *code_point)
 {
-    const uint8_t *p = b.data, *end = b.data + b.len;
+    uint32_t len, v = utf8_get(text.data + at, text.data + text.len, &len);
+
+    *code_point = v == UINT32_MAX ? 0xfffd : v;
+    return len;
+}
+
+size_t utf8_invalid_at(struct bytes text)
+{
+    const uint8_t *p = text.data, *end = text.data + text.len;
     uint32_t len;
 
     while (p < end) {
-        if (*p >= 0x80 && utf8_get(p, end, &len) == UINT32_MAX)
-            return false;
-        p += *p < 0x80 ? 1 : len;
+        if (end - p >= 8) {
+            uint64_t word;
+
+            memcpy(&word, p, 8);
+            if ((word & 0x8080808080808080u) == 0) {
+                p += 8;
+                continue;
+            }
+        }
+        if (*p < 0x80) {
+            p++;
+        } else {
+            if (utf8_get(p, end, &len) == UINT32_MAX)
+                return (size_t)(p - text.data);
+            p += len;
+        }
     }
-    return true;
+    return text.len;
+}
+
+void utf8_append_valid(struct bytes text, struct buf *out)
+{
+    uint32_t len;
+
+    for (size_t at = 0; at < text.len; at += len) {
+        if (utf8_get(text.data + at, text.data + text.len, &len) == UINT32_MAX)
+            buf_append_str(out, "\xEF\xBF\xBD");
+        else
+            buf_append(out, text.data + at, len);
+    }
 }
 
 uint32_t utf8_put(uint32_t v, uint8_t out[4])
