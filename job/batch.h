@@ -41,6 +41,20 @@ static inline struct bytes column_bytes(const struct column *c, uint32_t i)
 {
     return (struct bytes){c->bytes + c->offsets[i], (size_t)(c->offsets[i + 1] - c->offsets[i])};
 }
+/* Any type of width 1..8 but floating point. */
+static inline int64_t column_int(const struct column *c, uint32_t row)
+{
+    switch (type_width(c->type.kind)) {
+    case 8:
+        return ((const int64_t *)c->values)[row];
+    case 4:
+        return ((const int32_t *)c->values)[row];
+    case 2:
+        return ((const int16_t *)c->values)[row];
+    default:
+        return ((const int8_t *)c->values)[row];
+    }
+}
 static inline enum row_kind batch_kind(const struct batch *b, uint32_t i) { return b->kinds == NULL ? ROW_INSERT : (enum row_kind)b->kinds[i]; }
 
 /* Builds a batch row by row or by gathering rows of another. Memory is kept between batches. */

@@ -15,20 +15,6 @@ static void print_binary(struct bytes b, struct buf *out)
     buf_append_u8(out, ']');
 }
 
-static int64_t int_at(const struct column *c, uint32_t row)
-{
-    switch (type_width(c->type.kind)) {
-    case 8:
-        return ((const int64_t *)c->values)[row];
-    case 4:
-        return ((const int32_t *)c->values)[row];
-    case 2:
-        return ((const int16_t *)c->values)[row];
-    default:
-        return ((const int8_t *)c->values)[row];
-    }
-}
-
 void column_print(const struct column *c, uint32_t row, struct buf *out)
 {
     struct bytes b;
@@ -47,7 +33,7 @@ void column_print(const struct column *c, uint32_t row, struct buf *out)
     case TYPE_SMALLINT:
     case TYPE_INT:
     case TYPE_BIGINT:
-        number_print_int(int_at(c, row), out);
+        number_print_int(column_int(c, row), out);
         break;
     case TYPE_FLOAT:
         number_print_float(((const float *)c->values)[row], out);
@@ -68,23 +54,23 @@ void column_print(const struct column *c, uint32_t row, struct buf *out)
         print_binary(column_bytes(c, row), out);
         break;
     case TYPE_DATE:
-        date_print(int_at(c, row), out);
+        date_print(column_int(c, row), out);
         break;
     case TYPE_TIME:
-        time_print((int32_t)int_at(c, row), c->type.precision, out);
+        time_print((int32_t)column_int(c, row), c->type.precision, out);
         break;
     case TYPE_TIMESTAMP:
-        timestamp_print(int_at(c, row), c->type.precision, out);
+        timestamp_print(column_int(c, row), c->type.precision, out);
         break;
     case TYPE_TIMESTAMP_LTZ: /* an instant: shown in UTC, and saying so */
-        timestamp_print(int_at(c, row), c->type.precision, out);
+        timestamp_print(column_int(c, row), c->type.precision, out);
         buf_append_u8(out, 'Z');
         break;
     case TYPE_INTERVAL_DAY:
-        interval_day_print(int_at(c, row), out);
+        interval_day_print(column_int(c, row), out);
         break;
     case TYPE_INTERVAL_YEAR:
-        interval_year_print((int32_t)int_at(c, row), out);
+        interval_year_print((int32_t)column_int(c, row), out);
         break;
     }
 }

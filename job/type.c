@@ -48,38 +48,6 @@ bool type_eq(struct type a, struct type b, bool with_nullable)
     }
 }
 
-uint32_t type_width(enum type_kind kind)
-{
-    switch (kind) {
-    case TYPE_TINYINT:
-        return 1;
-    case TYPE_SMALLINT:
-        return 2;
-    case TYPE_INT:
-    case TYPE_FLOAT:
-    case TYPE_DATE:
-    case TYPE_TIME:
-    case TYPE_INTERVAL_YEAR:
-        return 4;
-    case TYPE_BIGINT:
-    case TYPE_DOUBLE:
-    case TYPE_TIMESTAMP:
-    case TYPE_TIMESTAMP_LTZ:
-    case TYPE_INTERVAL_DAY:
-        return 8;
-    case TYPE_DECIMAL:
-        return 16;
-    case TYPE_NULL:
-    case TYPE_BOOLEAN:
-    case TYPE_CHAR:
-    case TYPE_VARCHAR:
-    case TYPE_BINARY:
-    case TYPE_VARBINARY:
-        return 0;
-    }
-    return 0;
-}
-
 static const char *const names[] = {
     [TYPE_NULL] = "NULL",
     [TYPE_BOOLEAN] = "BOOLEAN",

@@ -52,7 +52,17 @@ static inline bool type_is_numeric(enum type_kind k) { return k >= TYPE_TINYINT 
 static inline bool type_is_timestamp(enum type_kind k) { return k == TYPE_TIMESTAMP || k == TYPE_TIMESTAMP_LTZ; }
 bool type_eq(struct type a, struct type b, bool with_nullable);
 /* Bytes of one value in a column: 1, 2, 4, 8, 16; 0 for BOOLEAN (a bit) and variable length. */
-uint32_t type_width(enum type_kind kind);
+static inline uint32_t type_width(enum type_kind kind)
+{
+    static const uint8_t width[] = {
+        [TYPE_NULL] = 0,         [TYPE_TINYINT] = 1,       [TYPE_SMALLINT] = 2,
+        [TYPE_INT] = 4,          [TYPE_BIGINT] = 8,        [TYPE_FLOAT] = 4,
+        [TYPE_DOUBLE] = 8,       [TYPE_DECIMAL] = 16,      [TYPE_DATE] = 4,
+        [TYPE_TIME] = 4,         [TYPE_TIMESTAMP] = 8,     [TYPE_TIMESTAMP_LTZ] = 8,
+        [TYPE_INTERVAL_DAY] = 8, [TYPE_INTERVAL_YEAR] = 4,
+    };
+    return width[kind];
+}
 /* As Flink prints it: "DECIMAL(10, 2)", "STRING", "TIMESTAMP(3) NOT NULL" (NOT NULL when with_nullable). */
 void type_print(struct type t, bool with_nullable, struct buf *out);
 const char *type_str(struct arena *a, struct type t, bool with_nullable);

@@ -261,20 +261,6 @@ bool base64_decode(struct bytes text, struct buf *out)
 
 /* ---- value -> text --------------------------------------------------------------------------- */
 
-static int64_t int_at(const struct column *c, uint32_t row)
-{
-    switch (type_width(c->type.kind)) {
-    case 1:
-        return ((const int8_t *)c->values)[row];
-    case 2:
-        return ((const int16_t *)c->values)[row];
-    case 4:
-        return ((const int32_t *)c->values)[row];
-    default:
-        return ((const int64_t *)c->values)[row];
-    }
-}
-
 /* As Java's BigDecimal.toString: an exponent where the first digit lies more than six places behind
  * the point. */
 static void decimal_print_scientific(int128 v, uint32_t scale, struct buf *out)
@@ -318,7 +304,7 @@ void field_print(const struct column *c, uint32_t row, bool scientific, char tim
     case TYPE_BIGINT:
     case TYPE_INTERVAL_DAY:
     case TYPE_INTERVAL_YEAR:
-        number_print_int(int_at(c, row), out);
+        number_print_int(column_int(c, row), out);
         break;
     case TYPE_FLOAT:
         number_print_float(((const float *)c->values)[row], out);
@@ -341,16 +327,16 @@ void field_print(const struct column *c, uint32_t row, bool scientific, char tim
         base64_encode(column_bytes(c, row), out);
         break;
     case TYPE_DATE:
-        date_print(int_at(c, row), out);
+        date_print(column_int(c, row), out);
         break;
     case TYPE_TIME:
-        time_print_short((int32_t)int_at(c, row), out);
+        time_print_short((int32_t)column_int(c, row), out);
         break;
     case TYPE_TIMESTAMP:
-        timestamp_print_min(int_at(c, row), c->type.precision, timestamp_sep, 0, out);
+        timestamp_print_min(column_int(c, row), c->type.precision, timestamp_sep, 0, out);
         break;
     case TYPE_TIMESTAMP_LTZ:
-        timestamp_print_min(int_at(c, row), c->type.precision, timestamp_sep, 0, out);
+        timestamp_print_min(column_int(c, row), c->type.precision, timestamp_sep, 0, out);
         buf_append_u8(out, 'Z');
         break;
     }

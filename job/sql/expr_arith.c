@@ -87,7 +87,7 @@
     } while (0)
 
 #define ALL_INTS(OP)                                                                               \
-    switch (kind_width(c->e->type.kind)) {                                                         \
+    switch (type_width(c->e->type.kind)) {                                                         \
     case 1:                                                                                        \
         OP(int8_t, uint8_t);                                                                       \
         break;                                                                                     \
@@ -108,7 +108,7 @@ enum arith { ARITH_ADD, ARITH_SUB, ARITH_MUL, ARITH_DIV, ARITH_MOD };
 
 static void int_range(struct type t, int64_t *min, int64_t *max)
 {
-    uint32_t bits = kind_width(t.kind) * 8;
+    uint32_t bits = type_width(t.kind) * 8;
 
     *max = (int64_t)(~0ull >> (65 - bits));
     *min = -*max - 1;

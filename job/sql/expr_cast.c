@@ -60,7 +60,7 @@ static enum rc put_int(struct call *c, uint32_t i, int64_t v)
             to[i] = (T)from[i];                                                                    \
     } while (0)
 #define WIDEN_TO(T)                                                                                \
-    switch (kind_width(c->args[0].c.type.kind)) {                                                  \
+    switch (type_width(c->args[0].c.type.kind)) {                                                  \
     case 1:                                                                                        \
         WIDEN(T, int8_t);                                                                          \
         break;                                                                                     \
@@ -121,7 +121,7 @@ static enum rc row_int_to_int(struct call *c, uint32_t i)
  * it counts. */
 static bool narrow(struct call *c)
 {
-    uint32_t from_width = kind_width(c->args[0].c.type.kind), width = kind_width(c->e->type.kind);
+    uint32_t from_width = type_width(c->args[0].c.type.kind), width = type_width(c->e->type.kind);
     bool whole = false;
 
     out_begin(c, c->e->type, c->n, c->out.single);
@@ -566,7 +566,7 @@ static const struct cast_rule *to_integer(struct type from, struct type to)
     default:
         if (!type_is_integer(from.kind))
             return NULL;
-        return kind_width(from.kind) < kind_width(to.kind) ? &widen : &int_to_int;
+        return type_width(from.kind) < type_width(to.kind) ? &widen : &int_to_int;
     }
 }
 

@@ -86,18 +86,6 @@ MUST_USE enum rc eval_zone(struct expr_eval *ev, struct bytes name, const struct
 MUST_USE enum rc eval_node(struct expr_eval *ev, const struct expr *e, const struct rows *r,
                            struct vec *out, struct err *err);
 
-/* type_width without a call, for the loops. */
-static inline uint32_t kind_width(enum type_kind kind)
-{
-    static const uint8_t width[] = {
-        [TYPE_TINYINT] = 1,      [TYPE_SMALLINT] = 2,      [TYPE_INT] = 4,
-        [TYPE_BIGINT] = 8,       [TYPE_FLOAT] = 4,         [TYPE_DOUBLE] = 8,
-        [TYPE_DECIMAL] = 16,     [TYPE_DATE] = 4,          [TYPE_TIME] = 4,
-        [TYPE_TIMESTAMP] = 8,    [TYPE_TIMESTAMP_LTZ] = 8, [TYPE_INTERVAL_DAY] = 8,
-        [TYPE_INTERVAL_YEAR] = 4};
-    return width[kind];
-}
-
 /* ---- reading vectors ---- */
 static inline uint32_t vec_at(const struct vec *v, uint32_t i)
 {
@@ -118,20 +106,6 @@ static inline struct bytes vec_bytes(const struct vec *v, uint32_t i)
 static inline int128 vec_decimal(const struct vec *v, uint32_t i)
 {
     return ((const int128 *)v->c.values)[vec_at(v, i)];
-}
-/* Any type of width 1..8 but floating point. */
-static inline int64_t column_int(const struct column *c, uint32_t row)
-{
-    switch (kind_width(c->type.kind)) {
-    case 8:
-        return ((const int64_t *)c->values)[row];
-    case 4:
-        return ((const int32_t *)c->values)[row];
-    case 2:
-        return ((const int16_t *)c->values)[row];
-    default:
-        return ((const int8_t *)c->values)[row];
-    }
 }
 static inline int64_t vec_int(const struct vec *v, uint32_t i)
 {
@@ -164,7 +138,7 @@ void out_begin(struct call *c, struct type type, uint32_t n, bool single);
 void out_null(struct call *c, uint32_t row); /* the row's value is null */
 static inline void out_int(struct call *c, uint32_t row, int64_t v)
 {
-    switch (kind_width(c->out.c.type.kind)) {
+    switch (type_width(c->out.c.type.kind)) {
     case 8:
         ((int64_t *)c->out.c.values)[row] = v;
         break;

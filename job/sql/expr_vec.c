@@ -56,7 +56,7 @@ void out_begin(struct call *c, struct type type, uint32_t n, bool single)
     } else if (type.kind == TYPE_BOOLEAN || type.kind == TYPE_NULL) {
         o->values = arena_calloc(c->ev->arena, bit_words(n) + 1, 8);
     } else {
-        o->values = scratch(c->ev, (size_t)n * kind_width(type.kind));
+        o->values = scratch(c->ev, (size_t)n * type_width(type.kind));
     }
 }
 
@@ -79,7 +79,7 @@ void out_null(struct call *c, uint32_t row)
     if (o->offsets != NULL) {
         o->offsets[row + 1] = o->offsets[row];
     } else {
-        uint32_t width = kind_width(o->type.kind);
+        uint32_t width = type_width(o->type.kind);
 
         memset((uint8_t *)o->values + (size_t)row * width, 0, width);
     }
@@ -228,7 +228,7 @@ void vec_merge(struct expr_eval *ev, struct type type, uint32_t n, const struct 
     struct call c = {.ev = ev, .n = n};
 
     out_begin(&c, type, n, false);
-    switch (kind_width(type.kind)) {
+    switch (type_width(type.kind)) {
     case 1:
         MERGE(uint8_t);
         break;
@@ -274,7 +274,7 @@ void vec_gather(struct expr_eval *ev, const struct column *from, const uint32_t 
     struct call c = {.ev = ev, .n = n};
 
     out_begin(&c, from->type, n, false);
-    switch (kind_width(from->type.kind)) {
+    switch (type_width(from->type.kind)) {
     case 1:
         GATHER(uint8_t);
         break;
