@@ -97,14 +97,14 @@ enum rc group_key_decode(const struct group_key *g, struct bytes key, struct bat
     return RC_OK;
 }
 
-void group_key_print(const struct group_key *g, const struct batch *in, uint32_t row, struct buf *out)
+void group_key_print(const struct group_key *g, const struct column *keys, uint32_t row, struct buf *out)
 {
     struct buf value = {0};
 
     buf_append_u8(out, '(');
     for (uint32_t i = 0; i < g->count; i++) {
         buf_clear(&value);
-        column_print(&in->columns[g->columns[i]], row, &value);
+        column_print(&keys[i], row, &value);
         buf_printf(out, "%s%s = ", i > 0 ? ", " : "", g->schema.fields[i].name);
         buf_append(out, value.data, value.len < KEY_TEXT_MAX ? value.len : KEY_TEXT_MAX);
         if (value.len > KEY_TEXT_MAX)

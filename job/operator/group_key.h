@@ -23,7 +23,7 @@ const char *group_key_type(struct arena *a, const struct schema *input, const ui
 /* Appends the key's columns 0..count-1 to a row of `out` (not ended). RC_CORRUPT: the key has another shape. */
 MUST_USE enum rc group_key_decode(const struct group_key *g, struct bytes key, struct batch_builder *out,
                                   int64_t *window, uint32_t *group, struct err *err);
-/* "(k = a, day = 2026-01-01)" of a row of the input; long values are cut. */
-void group_key_print(const struct group_key *g, const struct batch *in, uint32_t row, struct buf *out);
+/* "(k = a, day = 2026-01-01)" of a row of the key columns; long values are cut. */
+void group_key_print(const struct group_key *g, const struct column *keys, uint32_t row, struct buf *out);
 
 #endif

@@ -87,9 +87,13 @@ uint32_t keyed_totals_chunk(const struct keyed_totals *t, const struct batch *in
 static enum rc name_key(const struct keyed_totals *t, const struct batch *in, uint32_t row, enum rc rc,
                         struct err *err)
 {
+    struct column *columns = mem_calloc(t->key.count + 1, sizeof *columns);
     struct buf key = {0};
 
-    group_key_print(&t->key, in, row, &key);
+    for (uint32_t i = 0; i < t->key.count; i++)
+        columns[i] = in->columns[t->key.columns[i]];
+    group_key_print(&t->key, columns, row, &key);
+    mem_free(columns);
     rc = err_wrap(err, rc, "key %s", buf_cstr(&key));
     buf_release(&key);
     return rc;
@@ -151,6 +155,24 @@ const struct column *keyed_totals_result(const struct keyed_totals *t, uint32_t 
     return &t->scratch.result[index];
 }
 
+/* The same for a key that comes from state. */
+static enum rc name_state_key(const struct keyed_totals *t, struct bytes key, enum rc rc, struct err *err)
+{
+    struct batch_builder *b = batch_builder_new(&t->key.schema);
+    struct buf text = {0};
+    int64_t window;
+    uint32_t group;
+
+    if (group_key_decode(&t->key, key, b, &window, &group, NULL) == RC_OK) {
+        batch_row_end(b, ROW_INSERT);
+        group_key_print(&t->key, batch_builder_view(b)->columns, 0, &text);
+        rc = err_wrap(err, rc, "key %s", buf_cstr(&text));
+    }
+    buf_release(&text);
+    batch_builder_free(b);
+    return rc;
+}
+
 enum rc keyed_totals_finish(struct keyed_totals *t, const void *const *rows,
                             const struct key_batch *keys, struct err *err)
 {
@@ -158,30 +180,13 @@ enum rc keyed_totals_finish(struct keyed_totals *t, const void *const *rows,
     uint32_t bad_row = 0;
 
     for (uint32_t c = 0; c < t->layout.call_count; c++) {
-        enum rc rc = RC_OK;
+        enum rc rc;
 
-        if (t->layout.calls[c].field_count > 0)
-            rc = acc_results(&t->scratch, &t->layout, c, rows, keys->count, &column, &bad_row, err);
-        if (rc != RC_OK) {
-            struct batch_builder *b = batch_builder_new(&t->key.schema);
-            struct buf text = {0};
-            int64_t window;
-            uint32_t group;
-
-            if (group_key_decode(&t->key, key_batch_at(keys, bad_row), b, &window, &group, NULL) == RC_OK) {
-                batch_row_end(b, ROW_INSERT);
-                buf_append_str(&text, "key (");
-                for (uint32_t k = 0; k < t->key.count; k++) {
-                    buf_printf(&text, "%s%s = ", k > 0 ? ", " : "", t->key.schema.fields[k].name);
-                    column_print(&batch_builder_view(b)->columns[k], 0, &text);
-                }
-                buf_append_str(&text, ")");
-                rc = err_wrap(err, rc, "%.300s", buf_cstr(&text));
-            }
-            buf_release(&text);
-            batch_builder_free(b);
-            return rc;
-        }
+        if (t->layout.calls[c].field_count == 0)
+            continue; /* a text call */
+        rc = acc_results(&t->scratch, &t->layout, c, rows, keys->count, &column, &bad_row, err);
+        if (rc != RC_OK)
+            return name_state_key(t, key_batch_at(keys, bad_row), rc, err);
     }
     for (uint32_t i = 0; i < t->text.count; i++)
         RETURN_IF_ERR(text_calls_results(&t->text, &t->text.calls[i], keys, err));
