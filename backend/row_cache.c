@@ -663,6 +663,17 @@ static enum rc check_values(const struct row_cache *c, const struct key_batch *k
     return RC_OK;
 }
 
+/* What find_chunk found for key i; a row may have been replaced, or added, by the same key earlier in this
+ * batch. */
+static uint32_t found_now(const struct row_cache *c, uint32_t i, struct bytes key)
+{
+    uint32_t ref = c->found[i];
+
+    if (ref == 0 || !(row_at(c, ref)->marks & ROW_LIVE))
+        ref = index_find(c, c->tags[i], key);
+    return ref;
+}
+
 enum rc row_cache_put(struct row_cache *c, const struct key_batch *keys, const struct bytes *values,
                       bool below_empty, struct err *err)
 {
@@ -677,12 +688,8 @@ enum rc row_cache_put(struct row_cache *c, const struct key_batch *keys, const s
         find_chunk(c, keys, from, to);
         for (uint32_t i = from; i < to; i++) {
             struct bytes key = key_batch_at(keys, i);
-            /* A row found by find_chunk may have been replaced by the same key earlier in this
-             * batch. */
-            uint32_t ref = c->found[i];
+            uint32_t ref = found_now(c, i, key);
 
-            if (ref == 0 || !(row_at(c, ref)->marks & ROW_LIVE))
-                ref = index_find(c, c->tags[i], key);
             if (ref == 0) {
                 ref = row_add(c, c->tags[i], key, cap_of(c, key.len, values[i].len));
                 row_at(c, ref)->below = below_empty ? BELOW_NO : BELOW_UNKNOWN;
@@ -709,10 +716,8 @@ enum rc row_cache_del(struct row_cache *c, const struct key_batch *keys, bool be
         find_chunk(c, keys, from, to);
         for (uint32_t i = from; i < to; i++) {
             struct bytes key = key_batch_at(keys, i);
-            uint32_t ref = c->found[i];
+            uint32_t ref = found_now(c, i, key);
 
-            if (ref == 0 || !(row_at(c, ref)->marks & ROW_LIVE))
-                ref = index_find(c, c->tags[i], key);
             if (ref != 0) {
                 row_delete(c, ref);
             } else if (c->group->mode == ROWS_DIRTY && !below_empty) {
