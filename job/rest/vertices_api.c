@@ -235,10 +235,17 @@ static json_t *spread_json(int64_t *values, uint32_t n)
                      (json_int_t)values[(uint32_t)((uint64_t)n * 95 / 100)]);
 }
 
+/* -1: not started. */
 static int64_t duration_of(const struct subtask_view *s, int64_t now)
 {
     return s->start_wall_ms <= 0 ? -1
                                  : (s->end_wall_ms > 0 ? s->end_wall_ms : now) - s->start_wall_ms;
+}
+static int64_t started_for(const struct subtask_view *s, int64_t now)
+{
+    int64_t duration = duration_of(s, now);
+
+    return duration > 0 ? duration : 0;
 }
 
 /* Over the subtasks. Of the time in each state only that since the start is known: it counts as
@@ -269,8 +276,7 @@ static json_t *aggregated_json(struct call *c, const struct vertex_view *v, int6
         values[4][i] = (int64_t)io.backpressured_ms;
         values[5][i] = (int64_t)io.idle_ms;
         values[6][i] = (int64_t)io.busy_ms;
-        durations[i] =
-            duration_of(&v->subtasks[i], now) > 0 ? duration_of(&v->subtasks[i], now) : 0;
+        durations[i] = started_for(&v->subtasks[i], now);
     }
     for (size_t m = 0; m < ARRAY_LEN(names); m++)
         json_object_set_new(metrics, names[m], spread_json(values[m], v->parallelism));
@@ -331,9 +337,7 @@ void api_vertex_subtask_times(struct call *c)
             subtasks,
             json_pack(
                 "{s: i, s: s, s: I, s: o}", "subtask", (int)i, "endpoint", "localhost", "duration",
-                (json_int_t)(s->start_wall_ms <= 0
-                                 ? 0
-                                 : (s->end_wall_ms > 0 ? s->end_wall_ms : now) - s->start_wall_ms),
+                (json_int_t)started_for(s, now),
                 "timestamps", times));
     }
     answer_json(c, 200,
