@@ -295,6 +295,22 @@ static enum rc start_and_wait(struct client *c, const char *post_path, const cha
     return RC_OK;
 }
 
+/* A verb on one JOB: arguments, connection, the job's id. -1: go on; else the exit code. *c is the caller's to close
+ * either way. */
+static int begin_on_job(struct cli *cli, const struct arg_option *options, size_t option_count, int argc,
+                        char **argv, struct args *args, struct client **c, char id[JOB_ID_LEN + 1])
+{
+    int code = cli_begin(cli, options, option_count, argc, argv, args);
+
+    if (code < 0)
+        code = cli_expect(cli, args, 1, 1);
+    if (code < 0)
+        code = connect_to(cli, args, c);
+    if (code < 0)
+        code = find_job(cli, *c, args->positional[0], id);
+    return code;
+}
+
 int verb_stop(struct cli *cli, int argc, char **argv)
 {
     static const struct arg_option options[] = {
@@ -313,14 +329,8 @@ int verb_stop(struct cli *cli, int argc, char **argv)
     struct err err = {0};
     struct args args;
     bool drain, detached;
-    int code = cli_begin(cli, options, ARRAY_LEN(options), argc, argv, &args);
+    int code = begin_on_job(cli, options, ARRAY_LEN(options), argc, argv, &args, &c, id);
 
-    if (code < 0)
-        code = cli_expect(cli, &args, 1, 1);
-    if (code < 0)
-        code = connect_to(cli, &args, &c);
-    if (code < 0)
-        code = find_job(cli, c, args.positional[0], id);
     if (code < 0 && args_get(&args, "--savepointPath")->given &&
         absolute_target(cli, args_get(&args, "--savepointPath")->text, &dir, &err) != RC_OK)
         code = cli_fail(cli, &err);
@@ -472,14 +482,8 @@ int verb_checkpoint(struct cli *cli, int argc, char **argv)
     struct client *c = NULL;
     struct err err = {0};
     struct args args;
-    int code = cli_begin(cli, options, ARRAY_LEN(options), argc, argv, &args);
+    int code = begin_on_job(cli, options, ARRAY_LEN(options), argc, argv, &args, &c, id);
 
-    if (code < 0)
-        code = cli_expect(cli, &args, 1, 1);
-    if (code < 0)
-        code = connect_to(cli, &args, &c);
-    if (code < 0)
-        code = find_job(cli, c, args.positional[0], id);
     if (code >= 0) {
         client_close(c);
         return code;
@@ -518,14 +522,8 @@ int verb_cancel(struct cli *cli, int argc, char **argv)
     json_t *answer = NULL;
     struct err err = {0};
     struct args args;
-    int code = cli_begin(cli, options, ARRAY_LEN(options), argc, argv, &args);
+    int code = begin_on_job(cli, options, ARRAY_LEN(options), argc, argv, &args, &c, id);
 
-    if (code < 0)
-        code = cli_expect(cli, &args, 1, 1);
-    if (code < 0)
-        code = connect_to(cli, &args, &c);
-    if (code < 0)
-        code = find_job(cli, c, args.positional[0], id);
     if (code >= 0) {
         client_close(c);
         return code;
