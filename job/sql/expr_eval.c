@@ -270,6 +270,17 @@ static uint32_t *all_positions(struct expr_eval *ev, uint32_t n)
     return pos;
 }
 
+/* The values of all rows from those of each branch. */
+static void join_pieces(struct expr_eval *ev, const struct expr *e, uint32_t n, const struct vec *pieces,
+                        uint32_t count, const uint16_t *which, const uint32_t *at, struct vec *out)
+{
+    if (count == 1)
+        *out = pieces[0]; /* all rows went one way */
+    else
+        vec_merge(ev, e->type, n, pieces, which, at, out);
+    out->c.type = e->type;
+}
+
 static enum rc eval_case(struct expr_eval *ev, const struct expr *e, const struct rows *r,
                          struct vec *out, struct err *err)
 {
@@ -311,11 +322,7 @@ static enum rc eval_case(struct expr_eval *ev, const struct expr *e, const struc
                                  &pieces[piece], which, at, err));
         piece++;
     }
-    if (piece == 1)
-        *out = pieces[0]; /* all rows went one way */
-    else
-        vec_merge(ev, e->type, n, pieces, which, at, out);
-    out->c.type = e->type;
+    join_pieces(ev, e, n, pieces, piece, which, at, out);
     return RC_OK;
 }
 
@@ -339,11 +346,7 @@ static enum rc eval_coalesce(struct expr_eval *ev, const struct expr *e, const s
         left = rest;
         piece++;
     }
-    if (piece == 1)
-        *out = pieces[0];
-    else
-        vec_merge(ev, e->type, n, pieces, which, at, out);
-    out->c.type = e->type;
+    join_pieces(ev, e, n, pieces, piece, which, at, out);
     return RC_OK;
 }
 
