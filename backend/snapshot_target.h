@@ -15,8 +15,8 @@ struct snapshot_stream; /* an exclusive file being written; may end inline */
 struct snapshot_target_ops {
     /* A finished, immutable local file that later checkpoints may share. Reserves its content name
      * for this attempt, then hard-links, reflinks or copies it into shared/ (savepoints: into their
-     * own directory) unless it is there already and proven. Fills *out except local_name; strings
-     * in `arena`. */
+     * own directory) unless it is there already and proven. Fills *out anew, local_name as "": the
+     * caller knows it, and sets it after the call. Strings in `arena`. */
     enum rc (*publish_shared)(struct snapshot_target *, struct arena *arena, const char *local_path,
                               uint64_t size_bytes, struct digest128 digest, struct state_file *out,
                               struct err *);
