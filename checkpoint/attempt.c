@@ -482,27 +482,29 @@ struct snapshot_target *storage_attempt_target(struct storage_attempt *a, const 
     return &t->base;
 }
 
-/* The last target out of an aborted attempt takes the directory along. */
+/*
+ * The last target out of an aborted attempt takes the directory along. It counts until that is
+ * done: whoever frees the attempt meanwhile leaves it to this target.
+ */
 static void drop_target(struct storage_attempt *a)
 {
-    bool last, remove;
+    struct err err = {0};
+    bool last;
 
     mutex_lock(&a->mutex);
     ASSERT(a->target_count > 0);
-    a->target_count--;
-    remove = a->dir_left && a->target_count == 0;
-    if (remove)
+    if (a->dir_left && a->target_count == 1) {
         a->dir_left = false;
-    last = a->freed && a->target_count == 0;
-    mutex_unlock(&a->mutex);
-    if (remove) {
-        struct err err = {0};
-
+        mutex_unlock(&a->mutex);
         if (remove_attempt_dir(a, &err) != RC_OK)
             log_line(a->storage->env.log, LOG_WARN,
                      "aborted checkpoint not removed yet id=%" PRIu64 " reason=\"%s\"",
                      a->checkpoint_id, err.msg);
+        mutex_lock(&a->mutex);
     }
+    a->target_count--;
+    last = a->freed && a->target_count == 0;
+    mutex_unlock(&a->mutex);
     if (last)
         attempt_destroy(a);
 }

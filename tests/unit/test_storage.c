@@ -609,6 +609,38 @@ START_TEST(a_straggler_of_an_aborted_attempt_is_stopped_and_leaves_nothing)
 }
 END_TEST
 
+static struct storage_attempt *to_free;
+static const struct fs_ops *ops_before;
+
+/* The first operation of the removal; from then on sim is as before. */
+static enum rc free_attempt_then_unlink(struct fs *in, const char *path, struct err *e)
+{
+    in->ops = ops_before;
+    storage_attempt_free(to_free);
+    to_free = NULL;
+    return fs_unlink(in, path, e);
+}
+
+START_TEST(an_attempt_freed_while_its_last_target_removes_the_directory_lives_until_then)
+{
+    struct fs_ops ops;
+    struct snapshot_target *t;
+
+    ck_assert_ok(scene_open(&scene, &err));
+    to_free = begin(1);
+    t = storage_attempt_target(to_free, "op");
+    ck_assert_ok(storage_attempt_abort(to_free, &err));
+    ck_assert(fs_exists(sim, JOB_DIR "/chk-1"));
+    ops_before = sim->ops;
+    ops = *sim->ops;
+    ops.unlink = free_attempt_then_unlink; /* what the cleaner's thread may do at any moment */
+    sim->ops = &ops;
+    storage_target_release(t);
+    ck_assert_ptr_null(to_free);
+    ck_assert(!fs_exists(sim, JOB_DIR "/chk-1"));
+}
+END_TEST
+
 START_TEST(ids_must_grow)
 {
     struct storage_attempt *a;
@@ -1017,6 +1049,8 @@ TEST_MAIN(
     tcase_add_test(tc, several_threads_publish_the_same_names_at_once);
     tcase_add_test(tc, a_completed_checkpoint_can_be_read_by_its_path);
     tcase_add_test(tc, a_straggler_of_an_aborted_attempt_is_stopped_and_leaves_nothing);
+    tcase_add_test(tc,
+                   an_attempt_freed_while_its_last_target_removes_the_directory_lives_until_then);
     tcase_add_test(tc, ids_must_grow);
     tcase_add_test(tc, a_discarded_checkpoint_leaves_what_others_need_and_strangers);
     tcase_add_loop_test(tc, nothing_is_deleted_before_the_metadata_is_gone_for_certain, 0, 2);
