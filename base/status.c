@@ -36,6 +36,8 @@ const char *rc_name(enum rc rc)
         return "cancelled";
     case RC_TIMEOUT:
         return "timeout";
+    case RC_DONE:
+        return "done";
     }
     return "unknown";
 }

@@ -33,6 +33,7 @@ enum rc {
     RC_STATE,       /* not possible in the present state, e.g. stop of a job that has ended */
     RC_CANCELLED,   /* given up on request */
     RC_TIMEOUT,     /* took longer than the named limit */
+    RC_DONE,        /* what was asked for is complete already: nothing was done, nothing is wrong */
 };
 
 /* Stable lower-case word for an rc ("corrupt"); for logs and tests. */

@@ -241,6 +241,17 @@ static json_t *orphans_json(const struct orphan_report *r)
     return list;
 }
 
+static json_t *ended_json(const struct ended *e)
+{
+    json_t *o = json_object();
+
+    put(o, "state", text(ended_word(e->end)));
+    put(o, "id", integer(e->checkpoint_id));
+    put(o, "savepoint", e->savepoint_dir == NULL ? json_null() : text(e->savepoint_dir));
+    put(o, "ended_ms", json_integer(e->wall_ms));
+    return o;
+}
+
 static void put_job(json_t *o, const struct job_view_dir *job, bool items)
 {
     json_t *checkpoints = json_array(), *shared = json_object();
@@ -255,13 +266,8 @@ static void put_job(json_t *o, const struct job_view_dir *job, bool items)
     put(shared, "unreferenced_size", integer(job->unreferenced_bytes));
     put(o, "shared", shared);
     put(o, "orphans", orphans_json(&job->orphans));
-    if (job->orphans.stopped.savepoint_dir != NULL) {
-        json_t *stopped = json_object();
-
-        put(stopped, "id", integer(job->orphans.stopped.checkpoint_id));
-        put(stopped, "savepoint", text(job->orphans.stopped.savepoint_dir));
-        put(o, "stopped", stopped);
-    }
+    if (job->orphans.ended.job_name != NULL)
+        put(o, "ended", ended_json(&job->orphans.ended));
     for (size_t i = 0; i < job->snapshot_count; i++)
         add(checkpoints, snapshot_json(&job->snapshots[i], items));
     put(o, "checkpoints", checkpoints);

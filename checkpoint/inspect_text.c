@@ -259,6 +259,16 @@ static void print_orphans(const struct orphan_report *r, struct buf *out)
                    time_text(r->orphans[i].changed_wall_ms, when));
 }
 
+static void print_end(const struct ended *e, struct buf *out)
+{
+    unsigned long long id = e->checkpoint_id;
+
+    if (e->savepoint_dir != NULL)
+        buf_printf(out, "  stopped with savepoint %s (%llu)\n", e->savepoint_dir, id);
+    else
+        buf_printf(out, "  %s at checkpoint %llu\n", ended_word(e->end), id);
+}
+
 static void print_job(const struct job_view_dir *job, bool files, struct buf *out)
 {
     char a[TEXT_MAX], b[TEXT_MAX];
@@ -273,9 +283,8 @@ static void print_job(const struct job_view_dir *job, bool files, struct buf *ou
     buf_printf(out, "  shared/: %zu files, %s; %zu of them, %s, in no readable _metadata\n",
                job->orphans.shared_file_count, size_text(job->orphans.shared_bytes, a),
                job->unreferenced_count, size_text(job->unreferenced_bytes, b));
-    if (job->orphans.stopped.savepoint_dir != NULL)
-        buf_printf(out, "  stopped with savepoint %s (%llu)\n", job->orphans.stopped.savepoint_dir,
-                   (unsigned long long)job->orphans.stopped.checkpoint_id);
+    if (job->orphans.ended.job_name != NULL)
+        print_end(&job->orphans.ended, out);
     if (files) {
         print_orphans(&job->orphans, out);
         for (size_t i = 0; i < job->snapshot_count; i++)

@@ -2,7 +2,7 @@
  * parse.
  *
  *     <dir>/<job id>/LOCK                        held by the running job
- *     <dir>/<job id>/STOPPED                     which savepoint a stop made (stopped.h)
+ *     <dir>/<job id>/ENDED                       how the job ended (ended.h)
  *     <dir>/<job id>/chk-<n>/_metadata           a completed checkpoint
  *     <dir>/<job id>/chk-<n>/s-<k>.bin           its exclusive files
  *     <dir>/<job id>/shared/<xxh3-128 hex>.sst   files that several checkpoints may name
@@ -26,8 +26,8 @@
 #define LAYOUT_SHARED "shared"
 #define LAYOUT_TASKOWNED "taskowned"
 #define LAYOUT_LOCK "LOCK"
-#define LAYOUT_STOPPED "STOPPED"
-#define LAYOUT_STOPPED_TEMP "._stopped.tmp"
+#define LAYOUT_ENDED "ENDED"
+#define LAYOUT_ENDED_TEMP "._ended.tmp"
 #define LAYOUT_SHARED_PREFIX "../shared/" /* before a shared file's name in _metadata */
 #define LAYOUT_NAME_MAX 64                /* room for every name built here, NUL included */
 #define LAYOUT_FILE_NAME_MAX 255          /* bytes of one component */

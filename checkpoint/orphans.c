@@ -217,8 +217,8 @@ enum rc orphans_scan(struct fs *fs, const char *job_dir, struct orphan_report *o
     enum rc rc;
 
     *out = (struct orphan_report){.arena = arena_new(0)};
-    if (stopped_read(fs, job_dir, out->arena, &out->stopped, NULL) != RC_OK)
-        out->stopped = (struct stopped){0};
+    if (ended_read(fs, job_dir, out->arena, &out->ended, NULL) != RC_OK)
+        out->ended = (struct ended){0};
     GOTO_IF_ERR(scan_all(&s, job_dir, err));
     if (s.orphan_count > 0) {
         qsort(s.orphans, s.orphan_count, sizeof *s.orphans, by_path);

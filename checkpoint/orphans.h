@@ -9,7 +9,7 @@
 
 #include "base/env.h"
 #include "checkpoint/metadata.h"
-#include "checkpoint/stopped.h"
+#include "checkpoint/ended.h"
 
 enum orphan_kind {
     ORPHAN_INCOMPLETE, /* a directory chk-<n> without _metadata, with all in it */
@@ -41,7 +41,7 @@ struct orphan_report {
     struct orphan_checkpoint *checkpoints;
     size_t unreadable_count;
     uint64_t newest_seen_id;
-    struct stopped stopped; /* of its last stop; savepoint_dir NULL: none that can be read */
+    struct ended ended; /* job_name NULL: no note of its end that can be read */
     size_t shared_file_count; /* content-named files in shared/ */
     uint64_t shared_bytes;
 };

@@ -2,8 +2,8 @@
 #include "checkpoint/recovery.h"
 
 #include "base/arena.h"
+#include "checkpoint/ended.h"
 #include "checkpoint/layout.h"
-#include "checkpoint/stopped.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -238,7 +238,7 @@ struct candidate {
     int64_t wall_ms;   /* completion; of an unreadable one the time of its _metadata file */
     int64_t group_ms;  /* of the newest readable one of its group; all unreadable: the latest */
     bool has_metadata;
-    bool stop;          /* named by STOPPED: nothing older may take its place */
+    const struct ended *ended; /* it is the note in its group: nothing older may take its place */
     enum rc rc;         /* of reading its _metadata */
     const char *reason; /* why it cannot be read; NULL */
     const char *job_name;
@@ -287,31 +287,35 @@ static enum rc list_one(void *ctx, const char *name, struct err *err UNUSED)
     return RC_OK;
 }
 
-/* The savepoint of a stop counts among the checkpoints of its job. */
-static enum rc add_stop(struct candidates *c, struct err *err)
+/* The note of a job's end counts among its checkpoints; one that names a stop's savepoint stands for
+ * that. Not readable: it is a candidate all the same, to be refused. */
+static enum rc add_end(struct candidates *c, struct err *err)
 {
-    struct stopped stopped = {LAYOUT_CHECKPOINT_ID_MAX, c->dir, NULL}; /* unreadable: the newest */
+    struct ended *e = ARENA_NEW(c->arena, struct ended);
     struct err local = {0};
     struct candidate *k;
-    enum rc rc = stopped_read(c->fs, c->dir, c->arena, &stopped, &local);
+    enum rc rc = ended_read(c->fs, c->dir, c->arena, e, &local);
 
     if (rc == RC_NOT_FOUND)
         return RC_OK;
     if (rc == RC_IO)
         return err_set(err, rc, "%s", local.msg);
-    add_candidate(c, "", stopped.checkpoint_id);
+    if (rc != RC_OK)
+        *e = (struct ended){.checkpoint_id = LAYOUT_CHECKPOINT_ID_MAX}; /* the newest */
+    add_candidate(c, "", e->checkpoint_id);
     k = &c->items[c->count - 1];
-    k->dir = stopped.savepoint_dir;
-    k->job_name = stopped.job_name;
-    k->stop = true;
+    k->dir = e->savepoint_dir != NULL ? e->savepoint_dir : c->dir;
+    k->group = c->dir;
+    k->wall_ms = e->wall_ms;
+    k->job_name = e->job_name;
+    k->ended = e;
     k->rc = rc;
     if (rc != RC_OK)
         k->reason = arena_strdup(c->arena, local.msg);
     return RC_OK;
 }
 
-/* Not there, or not readable: it stays a candidate all the same, to be refused. */
-static enum rc look_at_stop(struct candidates *c, struct candidate *k, struct err *err)
+static enum rc look_at_end(struct candidates *c, struct candidate *k, struct err *err)
 {
     struct checkpoint_metadata meta;
     struct err local = {0};
@@ -319,19 +323,20 @@ static enum rc look_at_stop(struct candidates *c, struct candidate *k, struct er
     struct fs_stat st;
     uint64_t bytes;
 
-    RETURN_IF_ERR(path_join(path, sizeof path, k->group, LAYOUT_STOPPED, err));
     k->has_metadata = true;
-    if (fs_stat(c->fs, path, &st, NULL) == RC_OK)
-        k->wall_ms = st.mtime_wall_ms;
-    if (k->rc != RC_OK)
+    if (k->rc != RC_OK) {
+        RETURN_IF_ERR(path_join(path, sizeof path, k->group, LAYOUT_ENDED, err));
+        if (fs_stat(c->fs, path, &st, NULL) == RC_OK)
+            k->wall_ms = st.mtime_wall_ms;
+        return RC_OK;
+    }
+    if (k->ended->savepoint_dir == NULL)
         return RC_OK;
     k->rc = recovery_read_metadata(c->fs, k->dir, c->arena, &meta, &bytes, &local);
     if (k->rc == RC_IO)
         return err_set(err, RC_IO, "%s", local.msg);
     if (k->rc != RC_OK)
         k->reason = arena_strdup(c->arena, local.msg);
-    else
-        k->wall_ms = meta.completed_wall_ms;
     return RC_OK;
 }
 
@@ -346,8 +351,8 @@ static enum rc look_at(struct candidates *c, struct candidate *k, struct err *er
     uint64_t bytes;
     enum rc rc;
 
-    if (k->stop)
-        return look_at_stop(c, k, err);
+    if (k->ended != NULL)
+        return look_at_end(c, k, err);
     RETURN_IF_ERR(path_join(path, sizeof path, k->dir, LAYOUT_METADATA, err));
     rc = fs_stat(c->fs, path, &st, &local);
     if (rc == RC_NOT_FOUND)
@@ -396,6 +401,17 @@ static void date_groups(struct candidates *c)
     }
 }
 
+/* The note says that there is nothing to go on with. */
+static bool says_over(const struct candidate *k)
+{
+    return k->ended != NULL && k->rc == RC_OK && k->ended->savepoint_dir == NULL;
+}
+
+static int ends_work(const struct candidate *k)
+{
+    return says_over(k) && k->ended->end == JOB_END_FINISHED;
+}
+
 /* Newest first. Jobs by time; within a job ids decide: a clock may have been set back, and an
  * unreadable one has no time. */
 static int newest_first(const void *a, const void *b)
@@ -406,7 +422,11 @@ static int newest_first(const void *a, const void *b)
         return x->group_ms < y->group_ms ? 1 : -1;
     if (strcmp(x->group, y->group) != 0)
         return strcmp(y->group, x->group);
-    return (x->id < y->id) - (x->id > y->id);
+    if (x->id != y->id)
+        return x->id < y->id ? 1 : -1;
+    /* A finished job needs none of its checkpoints; from that of a cancelled one it may go on, if it
+     * is still there. */
+    return ends_work(y) - ends_work(x);
 }
 
 static enum rc collect(struct candidates *c, const char *dir, struct err *err)
@@ -415,13 +435,13 @@ static enum rc collect(struct candidates *c, const char *dir, struct err *err)
 
     c->dir = dir;
     RETURN_IF_ERR(fs_list(c->fs, dir, list_one, c, err));
-    RETURN_IF_ERR(add_stop(c, err));
+    RETURN_IF_ERR(add_end(c, err));
     c->savepoints = false; /* of the root alone */
     jobs = c->job_count;
     for (size_t i = 0; i < jobs; i++) {
         c->dir = c->job_dirs[i];
         RETURN_IF_ERR(fs_list(c->fs, c->job_dirs[i], list_one, c, err));
-        RETURN_IF_ERR(add_stop(c, err));
+        RETURN_IF_ERR(add_end(c, err));
         c->job_count = jobs; /* a job has no jobs */
     }
     for (size_t i = 0; i < c->count; i++)
@@ -484,11 +504,69 @@ static void skip_unknown(const struct candidates *c, size_t chosen, struct recov
 static enum rc refuse_stop(const struct candidate *k, enum rc rc, const char *reason,
                            struct err *err)
 {
+    if (k->ended->savepoint_dir == NULL)
+        return err_set(err, rc,
+                       "%s; an older checkpoint could repeat results: name one to start from, or "
+                       "delete that file",
+                       reason);
     return err_set(err, rc == RC_NOT_FOUND ? RC_STATE : rc,
                    "%s/%s: the job was stopped with savepoint %s, which cannot be restored (%s); "
                    "an older checkpoint would repeat results: name one to start from, or delete "
                    "that file",
-                   k->group, LAYOUT_STOPPED, k->dir, reason);
+                   k->group, LAYOUT_ENDED, k->dir, reason);
+}
+
+static enum rc refuse_over(const struct candidates *c, const struct candidate *k, struct err *err)
+{
+    const struct ended *e = k->ended;
+    bool finished = e->end == JOB_END_FINISHED;
+
+    if (finished && c->options->job_name != NULL)
+        return err_set(err, RC_DONE,
+                       "job \"%s\" has finished, at checkpoint %" PRIu64
+                       " (%s/%s): nothing is left to resume",
+                       e->job_name, e->checkpoint_id, k->group, LAYOUT_ENDED);
+    return err_set(err, RC_STATE,
+                   "%s/%s: job \"%s\" %s at checkpoint %" PRIu64
+                   "%s; an older checkpoint would repeat results: name one to start from, start "
+                   "it anew, or delete that file",
+                   k->group, LAYOUT_ENDED, e->job_name,
+                   finished                      ? "finished"
+                   : e->end == JOB_END_CANCELED ? "was cancelled"
+                                                : "failed",
+                   e->checkpoint_id,
+                   finished ? "" : ", and its retention had its checkpoints deleted");
+}
+
+/* The newest note among the first `count` that the job asked for, or else the one named so, is
+ * over; NULL: none. */
+static const struct candidate *over_before(const struct candidates *c, size_t count,
+                                           const char *job_name)
+{
+    if (c->options->job_name != NULL)
+        job_name = c->options->job_name;
+    for (size_t i = 0; i < count && job_name != NULL; i++) {
+        const struct candidate *k = &c->items[i];
+
+        if (says_over(k) && strcmp(k->job_name, job_name) == 0)
+            return k;
+    }
+    return NULL;
+}
+
+static enum rc nothing_found(const struct candidates *c, const char *dir, struct err *err)
+{
+    const char *job_name = c->options->job_name;
+
+    for (size_t i = 0; i < c->count; i++) {
+        const struct candidate *k = &c->items[i];
+
+        if (says_over(k) && of_that_job(c, k))
+            return refuse_over(c, k, err);
+    }
+    return err_set(err, RC_NOT_FOUND, "%s: holds no completed checkpoint or savepoint%s%s%s", dir,
+                   job_name == NULL ? "" : " of job \"", job_name == NULL ? "" : job_name,
+                   job_name == NULL ? "" : "\"");
 }
 
 static enum rc choose(struct candidates *c, const char *dir, struct recovered *r, struct err *err)
@@ -497,12 +575,17 @@ static enum rc choose(struct candidates *c, const char *dir, struct recovered *r
 
     r->skips = ARENA_ARRAY(r->arena, c->count, struct recovery_skip);
     for (size_t i = 0; i < c->count; i++) {
-        const struct candidate *k = &c->items[i];
+        const struct candidate *k = &c->items[i], *over;
         struct err local = {0};
         enum rc rc = k->rc;
 
-        if (!k->has_metadata || !of_that_job(c, k))
+        if (!k->has_metadata || !of_that_job(c, k) || says_over(k))
             continue;
+        over = over_before(c, i, job_of(c, k));
+        if (over != NULL && r->skip_count > 0)
+            break; /* of a later run nothing can be read: that it was over is old news */
+        if (over != NULL)
+            return refuse_over(c, over, err);
         if (rc == RC_OK)
             rc = try_snapshot(c->fs, k->dir, true, r, &local);
         if (rc == RC_OK) {
@@ -511,17 +594,13 @@ static enum rc choose(struct candidates *c, const char *dir, struct recovered *r
         }
         if (rc == RC_IO)
             return err_set(err, rc, "%s", local.msg);
-        if (k->stop)
+        if (k->ended != NULL)
             return refuse_stop(k, rc, k->reason != NULL ? k->reason : local.msg, err);
         all_too_new = all_too_new && rc == RC_VERSION;
         add_skip(r, c->count, k->dir, k->reason != NULL ? k->reason : local.msg);
     }
-    if (r->skip_count == 0)
-        return err_set(err, RC_NOT_FOUND, "%s: holds no completed checkpoint or savepoint%s%s%s",
-                       dir, c->options->job_name == NULL ? "" : " of job \"",
-                       c->options->job_name == NULL ? "" : c->options->job_name,
-                       c->options->job_name == NULL ? "" : "\"");
-    return none_left(r, dir, all_too_new, err);
+    return r->skip_count == 0 ? nothing_found(c, dir, err)
+                              : none_left(r, dir, all_too_new, err);
 }
 
 static enum rc open_several(const struct env *env, const char *dir,
@@ -622,5 +701,5 @@ enum rc recovery_newest_of_job(const struct env *env, const char *root, const ch
     GOTO_IF_ERR(open_several(env, dir, &options, out, err));
     GOTO_IF_ERR(fill_newest_id(env->fs, out, err));
 out:
-    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "resume job \"%s\"", job_name);
+    return rc == RC_OK || rc == RC_DONE ? rc : err_wrap(err, rc, "resume job \"%s\"", job_name);
 }

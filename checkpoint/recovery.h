@@ -48,7 +48,8 @@ struct recovery_options {
 };
 
 /* Of a job's directory the savepoint of its last stop is taken when no checkpoint there is newer
- * (stopped.h); RC_STATE, or why it cannot be read: it cannot be restored, and nothing older is. */
+ * (ended.h); RC_STATE, or why it cannot be read: it cannot be restored, and nothing older is. The
+ * same code of a directory in which the job came to its end without a snapshot to go on from. */
 /* `uri`: a _metadata file, a directory with one (chk-<n>, savepoint), a job's directory, or a root
  * of several jobs or savepoints; a path or a file: URI. */
 MUST_USE enum rc recovery_open(const struct env *env, const char *uri,
@@ -56,7 +57,8 @@ MUST_USE enum rc recovery_open(const struct env *env, const char *uri,
                                struct err *err);
 /* --resume: newest checkpoint of the job named so over all job directories below `root`.
  * RC_NOT_FOUND: there is none (or no such directory): start fresh. RC_CORRUPT: there are some, none
- * verifies; also when one is unreadable and may be that job's. RC_VERSION: all are too new. */
+ * verifies; also when one is unreadable and may be that job's. RC_VERSION: all are too new. RC_DONE:
+ * the job has finished: nothing is left to resume. RC_STATE: as above. */
 MUST_USE enum rc recovery_newest_of_job(const struct env *env, const char *root,
                                         const char *job_name, struct recovered *out,
                                         struct err *err);

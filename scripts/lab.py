@@ -419,8 +419,8 @@ def stop(lesson, job):
     latest = job.checkpoints()["latest"]
     lesson.expect(local_path(latest["savepoint"]["external_path"]) == path and latest["completed"]["discarded"] is True,
                   "REST shows the savepoint, and the last checkpoint as discarded")
-    lesson.expect(names == ["STOPPED", "shared", "taskowned"],
-                  f"no chk-n is left, shared and taskowned are empty, STOPPED names the savepoint: {' '.join(names)}")
+    lesson.expect(names == ["ENDED", "shared", "taskowned"],
+                  f"no chk-n is left, shared and taskowned are empty, ENDED names the savepoint: {' '.join(names)}")
     lesson.expect(not snapshot["dots"], f"no dot file is left in {job.out}")
     expect_readable(lesson, path, "the savepoint")
     return path, latest["savepoint"]["id"], expect_contiguous(lesson, all_rows(snapshot), 1, job.out)

@@ -27,6 +27,7 @@ int cli_exit_code_of(enum rc rc)
 {
     switch (rc) {
     case RC_OK:
+    case RC_DONE:
         return EXIT_DONE;
     case RC_INVALID:
     case RC_UNSUPPORTED:

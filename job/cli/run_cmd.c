@@ -233,27 +233,42 @@ static enum rc execute(struct run *r, const struct ast_statement *s,
 /* ---- the script
  * ----------------------------------------------------------------------------------- */
 
+/* The exit code of a statement that failed, said; -1: its job was suspended while it was waited
+ * for. */
+static int say_failed(struct run *r, const struct ast_statement *s,
+                      const struct statement_result *result, const struct err *err)
+{
+    if (!r->waited)
+        return cli_fail(r->cli, err);
+    if (is_insert(s) && result->job_id[0] != '\0') {
+        host_watch(&r->host, result->job_id); /* its report tells all */
+        host_turn(&r->host);
+    }
+    if (r->host.wish == HOST_SUSPEND)
+        return -1;
+    return is_insert(s) && result->job_id[0] != '\0'
+               ? EXIT_WRONG
+               : cli_error(r->cli, EXIT_WRONG, "%s", err->msg);
+}
+
 /* -1: all statements are executed; else an exit code, said. */
 static int execute_script(struct run *r, const struct ast_script *script)
 {
     for (uint32_t i = 0; i < script->count && r->host.wish == HOST_GO_ON; i++) {
         struct statement_result result = {0};
         struct err err = {0};
+        enum rc rc;
 
         if (overridden(r, script->statements[i]))
             continue;
         r->waited = false;
-        if (execute(r, script->statements[i], &result, &err) != RC_OK) {
-            if (r->waited && is_insert(script->statements[i]) && result.job_id[0] != '\0') {
-                host_watch(&r->host, result.job_id); /* its report tells all */
-                host_turn(&r->host);
-                return r->host.wish == HOST_SUSPEND ? -1 : EXIT_WRONG;
-            }
-            if (r->waited && r->host.wish == HOST_SUSPEND)
-                return -1; /* its job was suspended while it was waited for */
-            return r->waited ? cli_error(r->cli, EXIT_WRONG, "%s", err.msg)
-                             : cli_fail(r->cli, &err);
+        rc = execute(r, script->statements[i], &result, &err);
+        if (rc == RC_DONE) {
+            cli_say(r->cli, "%s; without --resume it starts anew", err.msg);
+            continue;
         }
+        if (rc != RC_OK)
+            return say_failed(r, script->statements[i], &result, &err);
         if (result.kind == RESULT_JOB)
             say_submitted(r, &result);
         if (result.kind == RESULT_EXIT)

@@ -7,8 +7,8 @@
 #include "job/runtime/checkpoint_driver.h"
 
 #include "base/thread.h"
+#include "checkpoint/ended.h"
 #include "checkpoint/savepoint.h"
-#include "checkpoint/stopped.h"
 
 #include <stdio.h>
 
@@ -48,7 +48,7 @@ struct checkpoint_driver {
     bool down;     /* tasks are being torn down */
     bool replaced; /* a checkpoint was completed here */
     uint64_t newest_savepoint; /* completed here; 0: none */
-    bool stopped;  /* STOPPED lies in the job's directory */
+    bool noted;    /* ENDED lies in the job's directory */
     bool ending;
     enum job_end end;
 };
@@ -340,32 +340,60 @@ static void log_trouble(struct checkpoint_driver *d, const char *what, uint64_t 
              (unsigned long long)id, d->config.job_id, err->msg);
 }
 
+static enum rc write_end(struct checkpoint_driver *d, const struct ended *e, struct err *err)
+{
+    const char *job_dir = storage_job_dir(d->config.storage);
+
+    if (job_dir == NULL)
+        return RC_OK;
+    d->noted = true; /* also when the answer was lost */
+    return ended_write(d->config.env->fs, job_dir, e, err);
+}
+
 /* Before anyone commits what a stop's savepoint holds: a resume from an older checkpoint would
  * bring it again. Without that nobody is told; the job then goes on from the savepoint. */
 static bool note_stop(struct checkpoint_driver *d, const struct attempt *a)
 {
-    const char *job_dir = storage_job_dir(d->config.storage);
-    struct stopped stopped = {a->id, storage_attempt_dir(a->storage), d->config.graph->job_name};
+    struct ended e = {JOB_END_FINISHED, a->id, clock_wall_ms(d->config.env->clock),
+                      storage_attempt_dir(a->storage), d->config.graph->job_name};
     struct err err = {0};
 
-    if (job_dir == NULL)
-        return true;
-    d->stopped = true; /* also when the answer was lost */
-    if (stopped_write(d->config.env->fs, job_dir, &stopped, &err) == RC_OK)
+    if (write_end(d, &e, &err) == RC_OK)
         return true;
     log_trouble(d, "stop not noted", a->id, &err);
     d->config.hooks.fail_job(d->config.hooks.ctx, err.msg);
     return false;
 }
 
-static void forget_stop(struct checkpoint_driver *d)
+/* Before the last checkpoints are deleted: after them nothing else says that an older one would
+ * bring results again. False: it could not be written, and they stay. */
+static bool note_end(struct checkpoint_driver *d, enum job_end end)
+{
+    const struct completed_checkpoint *latest = coordinator_latest(d->coordinator);
+    struct ended e = {end, latest == NULL ? 0 : latest->id, clock_wall_ms(d->config.env->clock),
+                      NULL, d->config.graph->job_name};
+    bool finished = end == JOB_END_FINISHED;
+    struct err err = {0};
+
+    if (finished && driver_stop_path(d) != NULL)
+        return true; /* as noted by the stop */
+    if (!finished && (latest == NULL || latest->restored || d->noted ||
+                      retention_keeps(config_enum(d->config.config, OPT_CP_RETENTION), end)))
+        return true; /* what a resume goes on from stays, if there is anything */
+    if (write_end(d, &e, &err) == RC_OK)
+        return true;
+    log_trouble(d, "end not noted, its checkpoints are kept", e.checkpoint_id, &err);
+    return false;
+}
+
+static void forget_end(struct checkpoint_driver *d)
 {
     struct err err = {0};
 
-    if (!d->stopped)
+    if (!d->noted)
         return;
-    if (stopped_remove(d->config.env->fs, storage_job_dir(d->config.storage), &err) == RC_OK)
-        d->stopped = false;
+    if (ended_remove(d->config.env->fs, storage_job_dir(d->config.storage), &err) == RC_OK)
+        d->noted = false;
     else
         log_trouble(d, "note of an earlier stop not deleted", 0, &err);
 }
@@ -499,7 +527,7 @@ static void adopt(struct checkpoint_driver *d, uint64_t checkpoint_id)
     d->attempt->complete = true;
     log_complete(d, d->attempt);
     if (d->attempt->barrier.kind == CHECKPOINT_PERIODIC)
-        forget_stop(d); /* it is newer */
+        forget_end(d); /* it is newer */
 }
 
 static void perform(struct checkpoint_driver *d, const struct coordinator_action *a,
@@ -666,8 +694,8 @@ void driver_shutdown(struct checkpoint_driver *d, enum job_end end)
     d->down = true;
     d->end = end;
     d->ending = true;
-    if (end == JOB_END_FINISHED && driver_stop_path(d) == NULL)
-        forget_stop(d); /* it went on from the stop, to its end */
+    if (!note_end(d, end))
+        d->end = end = JOB_END_SUSPENDED;
     feed(d, (struct coordinator_event){.kind = EVENT_SHUTDOWN, .end = end});
     cleaner_drain(d->cleaner);
     leave_completed(d);

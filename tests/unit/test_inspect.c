@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/savepoint.h"
-#include "checkpoint/stopped.h"
+#include "checkpoint/ended.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/sample_metadata.h"
 #include "tests/lib/scene.h"
@@ -177,12 +177,16 @@ START_TEST(a_root_lists_jobs_and_savepoints)
     ck_assert_ok(storage_attempt_complete(a, &m, &err));
     storage_attempt_free(a);
     ck_assert_ok(fs_mkdir(fs, "/ckpt/savepoint-012345-0123456789ab", &err));
-    ck_assert_ok(stopped_write(fs, JOB_DIR, &(struct stopped){4, "/ckpt/savepoint-x", "scene"}, &err));
+    ck_assert_ok(ended_write(
+        fs, JOB_DIR, &(struct ended){JOB_END_FINISHED, 4, 7, "/ckpt/savepoint-x", "scene"}, &err));
     text = text_of("/ckpt", false);
     ck_assert_has(text, JOB_DIR ": job \"scene\"");
     ck_assert_has(text, "  stopped with savepoint /ckpt/savepoint-x (4)\n");
     ck_assert_has(text, "  suspend 4 of job \"scene\"");
     ck_assert_has(text, "/ckpt/savepoint-012345-0123456789ab: incomplete\n");
+    ck_assert_ok(ended_write(fs, JOB_DIR,
+                             &(struct ended){JOB_END_CANCELED, 9, 7, NULL, "scene"}, &err));
+    ck_assert_has(text_of("/ckpt", false), "  CANCELED at checkpoint 9\n");
 }
 END_TEST
 

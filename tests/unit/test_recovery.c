@@ -1,9 +1,9 @@
 /* links: checkpoint */
 #include "checkpoint/recovery.h"
 
+#include "checkpoint/ended.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/savepoint.h"
-#include "checkpoint/stopped.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/fault_fs.h"
 #include "tests/lib/scene.h"
@@ -352,15 +352,14 @@ END_TEST
 START_TEST(the_savepoint_of_a_stop_is_newer_than_the_checkpoints_before_it)
 {
     struct storage_attempt *a;
-    struct stopped stopped;
+    struct ended stop = {.checkpoint_id = 4, .wall_ms = 1, .job_name = "scene"};
     const char *dir;
 
     make_savepoint(4, &a);
     dir = arena_strdup(arena, storage_attempt_dir(a));
     storage_attempt_free(a);
-    stopped = (struct stopped){4, dir, "scene"};
-    ck_assert_ok(stopped_write(fs, JOB_DIR, &stopped, &err));
-    ck_assert_ok(stopped_write(fs, JOB_DIR, &stopped, &err)); /* replaces */
+    stop.savepoint_dir = dir;
+    ck_assert_ok(ended_write(fs, JOB_DIR, &stop, &err));
     ck_assert_ok(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err));
     ck_assert_str_eq(r.dir, dir);
     ck_assert_uint_eq(r.skip_count, 0);
@@ -378,20 +377,97 @@ START_TEST(the_savepoint_of_a_stop_is_newer_than_the_checkpoints_before_it)
     ck_assert_ok(scene_checkpoint(&scene, 5, &err)); /* the job went on */
     ck_assert_ok(open_path(JOB_DIR, &plain));
     ck_assert_uint_eq(r.meta->checkpoint_id, 5);
-    ck_assert_ok(stopped_remove(fs, JOB_DIR, &err));
-    ck_assert_ok(stopped_remove(fs, JOB_DIR, &err));
-    ck_assert(!fs_exists(sim, JOB_DIR "/STOPPED"));
 }
 END_TEST
 
-START_TEST(a_note_of_a_stop_that_cannot_be_read_is_refused)
+START_TEST(a_note_of_an_end_that_cannot_be_read_is_refused)
 {
     static const uint64_t lengths[] = {0, 1, 2, 9, 17};
-    struct stopped stopped = {4, "/ckpt/savepoint", "scene"};
 
-    ck_assert_ok(stopped_write(fs, JOB_DIR, &stopped, &err));
-    cut(JOB_DIR "/STOPPED", lengths[_i]);
-    ck_assert_rc_msg(open_path(JOB_DIR, &plain), RC_CORRUPT, "STOPPED: not the three lines");
+    ck_assert_ok(ended_write(
+        fs, JOB_DIR, &(struct ended){JOB_END_FINISHED, 4, 1, "/ckpt/savepoint", "scene"}, &err));
+    cut(JOB_DIR "/ENDED", lengths[_i]);
+    ck_assert_rc_msg(open_path(JOB_DIR, &plain), RC_CORRUPT,
+                     "ENDED: not the five lines (word, checkpoint id, time, savepoint, job name) of "
+                     "a job's end; an older checkpoint could repeat results");
+}
+END_TEST
+
+/* An earlier run, killed, and one that was resumed from its chk-3 and has come to `end`, at its
+ * checkpoint 9, all of whose checkpoints are deleted. */
+static void over(enum job_end end)
+{
+    ck_assert_ok(open_path(JOB_DIR, &plain));
+    ck_assert_ok(fs_mkdir(fs, OTHER_DIR, &err));
+    ck_assert_ok(ended_write(
+        fs, OTHER_DIR,
+        &(struct ended){end, 9, r.meta->completed_wall_ms + 1, NULL, r.meta->job_name}, &err));
+    recovered_release(&r);
+}
+
+START_TEST(nothing_of_a_finished_job_is_resumed)
+{
+    over(JOB_END_FINISHED);
+    ck_assert_rc_msg(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err), RC_DONE,
+                     "job \"scene\" has finished, at checkpoint 9 (" OTHER_DIR
+                     "/ENDED): nothing is left to resume");
+    recovered_release(&r);
+    ck_assert_rc_msg(open_path("/ckpt", &plain), RC_STATE,
+                     OTHER_DIR "/ENDED: job \"scene\" finished at checkpoint 9; an older "
+                               "checkpoint would repeat results");
+    ck_assert_rc_msg(open_path(OTHER_DIR, &plain), RC_STATE, "finished at checkpoint 9");
+    ck_assert_ok(open_path(JOB_DIR "/chk-2", &plain)); /* as asked for */
+    ck_assert_ok(open_path(JOB_DIR, &plain));
+    recovered_release(&r);
+    ck_assert_rc(recovery_newest_of_job(&scene.env, "/ckpt", "another", &r, &err), RC_NOT_FOUND);
+}
+END_TEST
+
+START_TEST(nothing_older_than_a_deleted_checkpoint_is_resumed)
+{
+    enum job_end end = _i == 0 ? JOB_END_CANCELED : JOB_END_FAILED;
+    const char *text = _i == 0 ? "job \"scene\" was cancelled at checkpoint 9, and its retention"
+                               : "job \"scene\" failed at checkpoint 9, and its retention";
+
+    over(end);
+    ck_assert_rc_msg(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err), RC_STATE,
+                     text);
+    recovered_release(&r);
+    ck_assert_rc_msg(open_path("/ckpt", &plain), RC_STATE, text);
+}
+END_TEST
+
+/* The process died between the note and the deletion. */
+START_TEST(a_checkpoint_beside_the_note_serves_a_cancelled_job_and_not_a_finished_one)
+{
+    struct ended e = {JOB_END_CANCELED, 3, 1, NULL, "scene"};
+
+    ck_assert_ok(ended_write(fs, JOB_DIR, &e, &err));
+    ck_assert_ok(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err));
+    ck_assert_uint_eq(r.meta->checkpoint_id, 3);
+    recovered_release(&r);
+    e.end = JOB_END_FINISHED;
+    ck_assert_ok(ended_write(fs, JOB_DIR, &e, &err));
+    ck_assert_rc(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err), RC_DONE);
+    recovered_release(&r);
+    ck_assert_ok(scene_checkpoint(&scene, 4, &err)); /* of a later life in that directory */
+    ck_assert_ok(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err));
+    ck_assert_uint_eq(r.meta->checkpoint_id, 4);
+}
+END_TEST
+
+/* A run after the finished one, nothing of which can be read: to say "finished" would be wrong. */
+START_TEST(a_finished_run_is_no_answer_for_a_later_one_that_is_damaged)
+{
+    over(JOB_END_FINISHED);
+    scene_close(&scene);
+    ck_assert_ok(fs_rename(sim, JOB_DIR, "/ckpt/eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee", &err));
+    ck_assert_ok(scene_open(&scene, &err));
+    ck_assert_ok(scene_checkpoint(&scene, 12, &err));
+    ck_assert_ok(fs_unlink(sim, shared_of(12), &err));
+    ck_assert_rc_msg(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err), RC_CORRUPT,
+                     shared_of(12));
+    ck_assert_uint_eq(r.skip_count, 1);
 }
 END_TEST
 
@@ -427,5 +503,10 @@ TEST_MAIN("recovery", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, resume_does_not_start_afresh_over_what_it_cannot_read);
           tcase_add_test(tc, what_another_job_cannot_read_is_not_in_the_way_of_this_one);
           tcase_add_test(tc, the_savepoint_of_a_stop_is_newer_than_the_checkpoints_before_it);
-          tcase_add_loop_test(tc, a_note_of_a_stop_that_cannot_be_read_is_refused, 0, 5);
+          tcase_add_loop_test(tc, a_note_of_an_end_that_cannot_be_read_is_refused, 0, 5);
+          tcase_add_test(tc, nothing_of_a_finished_job_is_resumed);
+          tcase_add_loop_test(tc, nothing_older_than_a_deleted_checkpoint_is_resumed, 0, 2);
+          tcase_add_test(
+              tc, a_checkpoint_beside_the_note_serves_a_cancelled_job_and_not_a_finished_one);
+          tcase_add_test(tc, a_finished_run_is_no_answer_for_a_later_one_that_is_damaged);
           tcase_add_test(tc, the_newest_id_of_a_directory_counts_incomplete_ones);)

@@ -303,7 +303,7 @@ START_TEST(cancel_and_resume)
     struct job *job;
     struct job_restore restore = {.resume = true};
     struct graph *g;
-    char id[64];
+    char id[64], path[80];
 
     set("state.backend.type", _i == 0 ? "hashmap" : ROCKSDB);
     board.pause_ns = NS_PER_MS;
@@ -321,10 +321,18 @@ START_TEST(cancel_and_resume)
     expect_totals(8000);
     job_free(job);
     ck_assert_int_eq(count_checkpoints(id), 1); /* NO_CLAIM never deletes */
+    /* That older checkpoint is no way back: its rows are out. */
+    g = toy_graph(&board, 1, 1, 10);
+    ck_assert_rc_msg(job_start(&env, config, g, &restore, &job, &err), RC_DONE,
+                     "job \"toy\" has finished");
+    err_clear(&err);
+    restore = (struct job_restore){.path = tmpdir_at(&tmp, "cp")};
+    ck_assert_rc_msg(job_start(&env, config, g, &restore, &job, &err), RC_STATE, "finished");
+    err_clear(&err);
     /* A checkpoint in memory takes no snapshot's place. */
     set("execution.checkpointing.storage", "jobmanager");
-    restore = (struct job_restore){.path = tmpdir_at(&tmp, "cp"), .claim_mode = CLAIM_CLAIM};
-    g = toy_graph(&board, 1, 1, 10);
+    snprintf(path, sizeof path, "cp/%s", id);
+    restore = (struct job_restore){.path = tmpdir_at(&tmp, path), .claim_mode = CLAIM_CLAIM};
     ck_assert_rc_msg(job_start(&env, config, g, &restore, &job, &err), RC_INVALID,
                      "execution.checkpointing.dir");
     graph_free(g);
@@ -333,7 +341,9 @@ END_TEST
 
 START_TEST(cancel_deletes_when_told_so)
 {
+    struct job_restore restore = {.resume = true};
     struct job *job;
+    struct graph *g;
 
     set("execution.checkpointing.externalized-checkpoint-retention", "DELETE_ON_CANCELLATION");
     board.pause_ns = NS_PER_MS;
@@ -343,6 +353,11 @@ START_TEST(cancel_deletes_when_told_so)
     expect_end(job, JOB_CANCELED);
     ck_assert_int_eq(count_checkpoints(job_id(job)), 0);
     job_free(job);
+    /* Not from nothing either: what was committed would come again. */
+    g = toy_graph(&board, 1, 1, 10);
+    ck_assert_rc_msg(job_start(&env, config, g, &restore, &job, &err), RC_STATE,
+                     "job \"toy\" was cancelled at checkpoint");
+    graph_free(g);
 }
 END_TEST
 

@@ -1,0 +1,124 @@
+/* links: checkpoint */
+#include "checkpoint/ended.h"
+
+#include "tests/lib/check_ext.h"
+#include "tests/lib/sim_fs.h"
+
+#define JOB_DIR "/ckpt/0123456789abcdef0123456789abcdef"
+
+static struct fs *fs;
+static struct arena *arena;
+static struct err err;
+
+static void setup(void)
+{
+    fs = sim_fs_new(NULL);
+    arena = arena_new(0);
+    err = (struct err){0};
+    ck_assert_ok(fs_mkdir(fs, "/ckpt", &err));
+    ck_assert_ok(fs_mkdir(fs, JOB_DIR, &err));
+    ck_assert_ok(fs_sync_dir(fs, "/", &err));
+    ck_assert_ok(fs_sync_dir(fs, "/ckpt", &err));
+}
+
+static void teardown(void)
+{
+    sim_fs_free(fs);
+    arena_free(arena);
+}
+
+static const struct {
+    struct ended ended;
+    const char *text;
+} notes[] = {
+    {{JOB_END_FINISHED, 17, 1764454445123, NULL, "job"}, "FINISHED\n17\n1764454445123\n\njob\n"},
+    {{JOB_END_FINISHED, 0, -5, NULL, ""}, "FINISHED\n0\n0\n\n\n"},
+    {{JOB_END_CANCELED, 1, 0, NULL, "two\nlines"}, "CANCELED\n1\n0\n\ntwo\nlines\n"},
+    {{JOB_END_FAILED, INT64_MAX - 8, 1, NULL, "x"}, "FAILED\n9223372036854775799\n1\n\nx\n"},
+    {{JOB_END_FINISHED, 4, 2, "/sp/savepoint-1", "x"}, "FINISHED\n4\n2\n/sp/savepoint-1\nx\n"},
+};
+
+START_TEST(a_note_is_read_as_it_was_written)
+{
+    const struct ended *want = &notes[_i].ended;
+    struct ended got;
+    struct buf text = {0};
+
+    ck_assert_rc(ended_read(fs, JOB_DIR, arena, &got, &err), RC_NOT_FOUND);
+    err_clear(&err);
+    ck_assert_ok(ended_write(fs, JOB_DIR, &notes[0].ended, &err));
+    ck_assert_ok(ended_write(fs, JOB_DIR, want, &err)); /* replaces */
+    ck_assert_ok(fs_read_all(fs, JOB_DIR "/ENDED", 1000, &text, &err));
+    ck_assert_str_eq(buf_cstr(&text), notes[_i].text);
+    buf_release(&text);
+    ck_assert_ok(ended_read(fs, JOB_DIR, arena, &got, &err));
+    ck_assert_int_eq(got.end, want->end);
+    ck_assert_uint_eq(got.checkpoint_id, want->checkpoint_id);
+    ck_assert_int_eq(got.wall_ms, want->wall_ms < 0 ? 0 : want->wall_ms);
+    ck_assert_pstr_eq(got.savepoint_dir, want->savepoint_dir);
+    ck_assert_str_eq(got.job_name, want->job_name);
+    ck_assert_ok(ended_remove(fs, JOB_DIR, &err));
+    ck_assert_ok(ended_remove(fs, JOB_DIR, &err));
+    ck_assert_rc(ended_read(fs, JOB_DIR, arena, &got, &err), RC_NOT_FOUND);
+}
+END_TEST
+
+static const char *const strangers[] = {
+    "",
+    "FINISHED",
+    "FINISHED\n1\n2\n\n",
+    "FINISHED\n1\n2\n\njob", /* cut */
+    "finished\n1\n2\n\njob\n",
+    "SUSPENDED\n1\n2\n\njob\n",
+    "FINISHED\n\n2\n\njob\n",
+    "FINISHED\n-1\n2\n\njob\n",
+    "FINISHED\n1\n 2\n\njob\n",
+    "FINISHED\n99999999999999999999\n2\n\njob\n",
+    "FINISHED\n1\n99999999999999999999\n\njob\n",
+    "FINISHED\n1\n2\nrelative\njob\n",
+    "FINISHED\n0\n2\n/savepoint\njob\n",
+};
+
+START_TEST(anything_else_is_refused_with_its_place)
+{
+    struct ended got;
+    struct fs_file *file;
+
+    ck_assert_ok(fs_create(fs, JOB_DIR "/ENDED", &file, &err));
+    ck_assert_ok(fs_append(file, bytes_of_str(strangers[_i]), &err));
+    ck_assert_ok(fs_close(&file, &err));
+    ck_assert_rc_msg(ended_read(fs, JOB_DIR, arena, &got, &err), RC_CORRUPT,
+                     JOB_DIR "/ENDED: not the five lines");
+}
+END_TEST
+
+/* Before the write, at each operation of it, after it: the old note or the new one. */
+START_TEST(a_crash_leaves_one_of_the_two)
+{
+    struct ended got;
+    uint64_t k;
+
+    for (k = 0;; k++) {
+        struct rng rng;
+
+        rng_seed(&rng, (uint64_t)_i * 100 + k);
+        ck_assert_ok(ended_write(fs, JOB_DIR, &notes[4].ended, &err));
+        sim_fs_crash_at(fs, k);
+        if (ended_write(fs, JOB_DIR, &notes[0].ended, &err) == RC_OK)
+            break;
+        err_clear(&err);
+        sim_fs_crash(fs, &rng);
+        ck_assert_ok(ended_read(fs, JOB_DIR, arena, &got, &err));
+        ck_assert(got.checkpoint_id == 4 || got.checkpoint_id == 17);
+    }
+    ck_assert_uint_ge(k, 5);
+    ck_assert_ok(ended_read(fs, JOB_DIR, arena, &got, &err));
+    ck_assert_uint_eq(got.checkpoint_id, 17);
+}
+END_TEST
+
+TEST_MAIN("ended", tcase_add_checked_fixture(tc, setup, teardown);
+          tcase_add_loop_test(tc, a_note_is_read_as_it_was_written, 0, ARRAY_LEN(notes));
+          tcase_add_loop_test(tc, anything_else_is_refused_with_its_place, 0,
+                              ARRAY_LEN(strangers));
+          tcase_add_loop_test(tc, a_crash_leaves_one_of_the_two, 0, 20);)
