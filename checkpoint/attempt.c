@@ -151,6 +151,8 @@ enum rc storage_attempt_complete(struct storage_attempt *a, const struct checkpo
     GOTO_IF_ERR(check_running(a, err));
     GOTO_IF_ERR(check_inline_bytes(m, err));
     metadata_own_encode(m, &encoded);
+    if (a->place == ATTEMPT_SAVEPOINT)
+        GOTO_IF_ERR(storage_mark_savepoint(s, a->checkpoint_id, err));
     if (a->place != ATTEMPT_MEMORY) {
         mutex_lock(&a->mutex);
         a->metadata_tried = true;

@@ -7,6 +7,7 @@
 #define EXCLUSIVE_PREFIX "s-"
 #define EXCLUSIVE_SUFFIX ".bin"
 #define CHECKPOINT_PREFIX "chk-"
+#define SAVEPOINT_MARK_PREFIX "SAVEPOINT-"
 #define SHARED_SUFFIX ".sst"
 #define TEMP_PREFIX ".tmp-"
 #define TEMP_HEX 16
@@ -49,19 +50,38 @@ static bool parse_decimal(const char *s, uint64_t *out, const char **end)
     return true;
 }
 
+static void numbered(const char *prefix, uint64_t id, char out[LAYOUT_NAME_MAX])
+{
+    ASSERT(id >= 1 && id <= LAYOUT_CHECKPOINT_ID_MAX);
+    snprintf(out, LAYOUT_NAME_MAX, "%s%" PRIu64, prefix, id);
+}
+
+static bool parse_numbered(const char *name, const char *prefix, uint64_t *id)
+{
+    const char *end;
+
+    return starts_with(name, prefix) && parse_decimal(name + strlen(prefix), id, &end) &&
+           *end == '\0' && *id >= 1;
+}
+
 void layout_checkpoint_name(uint64_t checkpoint_id, char out[LAYOUT_NAME_MAX])
 {
-    ASSERT(checkpoint_id >= 1 && checkpoint_id <= LAYOUT_CHECKPOINT_ID_MAX);
-    snprintf(out, LAYOUT_NAME_MAX, CHECKPOINT_PREFIX "%" PRIu64, checkpoint_id);
+    numbered(CHECKPOINT_PREFIX, checkpoint_id, out);
 }
 
 bool layout_parse_checkpoint(const char *name, uint64_t *checkpoint_id)
 {
-    const char *end;
+    return parse_numbered(name, CHECKPOINT_PREFIX, checkpoint_id);
+}
 
-    return starts_with(name, CHECKPOINT_PREFIX) &&
-           parse_decimal(name + strlen(CHECKPOINT_PREFIX), checkpoint_id, &end) && *end == '\0' &&
-           *checkpoint_id >= 1;
+void layout_savepoint_mark(uint64_t checkpoint_id, char out[LAYOUT_NAME_MAX])
+{
+    numbered(SAVEPOINT_MARK_PREFIX, checkpoint_id, out);
+}
+
+bool layout_parse_savepoint_mark(const char *name, uint64_t *checkpoint_id)
+{
+    return parse_numbered(name, SAVEPOINT_MARK_PREFIX, checkpoint_id);
 }
 
 void layout_shared_name(struct digest128 digest, char out[LAYOUT_NAME_MAX])

@@ -3,6 +3,7 @@
  *
  *     <dir>/<job id>/LOCK                        held by the running job
  *     <dir>/<job id>/ENDED                       how the job ended (ended.h)
+ *     <dir>/<job id>/SAVEPOINT-<n>               empty: n is the job's newest savepoint
  *     <dir>/<job id>/chk-<n>/_metadata           a completed checkpoint
  *     <dir>/<job id>/chk-<n>/s-<k>.bin           its exclusive files
  *     <dir>/<job id>/shared/<xxh3-128 hex>.sst   files that several checkpoints may name
@@ -36,6 +37,9 @@
 /* "chk-<id>", id >= 1. */
 void layout_checkpoint_name(uint64_t checkpoint_id, char out[LAYOUT_NAME_MAX]);
 MUST_USE bool layout_parse_checkpoint(const char *name, uint64_t *checkpoint_id);
+/* "SAVEPOINT-<id>", id >= 1. */
+void layout_savepoint_mark(uint64_t checkpoint_id, char out[LAYOUT_NAME_MAX]);
+MUST_USE bool layout_parse_savepoint_mark(const char *name, uint64_t *checkpoint_id);
 /* "<32 hex>.sst" */
 void layout_shared_name(struct digest128 digest, char out[LAYOUT_NAME_MAX]);
 MUST_USE bool layout_parse_shared(const char *name, struct digest128 *digest);

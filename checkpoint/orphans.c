@@ -61,10 +61,14 @@ static enum rc list_checkpoint(void *ctx, const char *name, struct err *err UNUS
     struct scan *s = ctx;
     uint64_t id;
 
-    if (!layout_parse_checkpoint(name, &id))
+    bool is_checkpoint = layout_parse_checkpoint(name, &id);
+
+    if (!is_checkpoint && !layout_parse_savepoint_mark(name, &id))
         return RC_OK;
     if (id > s->r->newest_seen_id)
         s->r->newest_seen_id = id;
+    if (!is_checkpoint)
+        return RC_OK;
     if (s->checkpoint_count == s->checkpoint_cap) {
         s->checkpoint_cap = s->checkpoint_cap == 0 ? 16 : s->checkpoint_cap * 2;
         s->checkpoints = mem_realloc(s->checkpoints, s->checkpoint_cap * sizeof *s->checkpoints);

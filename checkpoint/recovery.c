@@ -201,7 +201,8 @@ static enum rc note_id(void *ctx, const char *name, struct err *err UNUSED)
 {
     uint64_t *newest = ctx, id;
 
-    if (layout_parse_checkpoint(name, &id) && id > *newest)
+    if ((layout_parse_checkpoint(name, &id) || layout_parse_savepoint_mark(name, &id)) &&
+        id > *newest)
         *newest = id;
     return RC_OK;
 }

@@ -62,7 +62,8 @@ MUST_USE enum rc recovery_open(const struct env *env, const char *uri,
 MUST_USE enum rc recovery_newest_of_job(const struct env *env, const char *root,
                                         const char *job_name, struct recovered *out,
                                         struct err *err);
-/* Highest <n> of chk-<n> in a job's directory, complete or not; 0: none, or no such directory. */
+/* Highest <n> of chk-<n> in a job's directory, complete or not, and of its savepoints; 0: none, or no
+ * such directory. */
 MUST_USE enum rc recovery_newest_id(struct fs *fs, const char *job_dir, uint64_t *id,
                                     struct err *err);
 

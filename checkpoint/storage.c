@@ -33,6 +33,34 @@ out:
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "publish %s", dir);
 }
 
+/* The mark of the savepoint before goes: one says all. */
+enum rc storage_mark_savepoint(struct storage *s, uint64_t checkpoint_id, struct err *err)
+{
+    char path[FS_PATH_MAX], name[LAYOUT_NAME_MAX];
+    struct fs_file *file = NULL;
+    struct err local = {0};
+    enum rc rc;
+
+    if (s->job_dir == NULL)
+        return RC_OK;
+    layout_savepoint_mark(checkpoint_id, name);
+    RETURN_IF_ERR(path_join(path, sizeof path, s->job_dir, name, err));
+    rc = fs_create(s->env.fs, path, &file, &local);
+    if (rc == RC_OK)
+        rc = fs_close(&file, &local);
+    if (rc != RC_OK && rc != RC_EXISTS)
+        return err_set(err, rc, "%s", local.msg);
+    RETURN_IF_ERR(fs_sync_dir(s->env.fs, s->job_dir, err));
+    if (s->savepoint_mark != 0 && s->savepoint_mark != checkpoint_id) {
+        layout_savepoint_mark(s->savepoint_mark, name);
+        if (path_join(path, sizeof path, s->job_dir, name, NULL) != RC_OK ||
+            fs_unlink(s->env.fs, path, &local) != RC_OK)
+            log_line(s->env.log, LOG_DEBUG, "mark of an older savepoint stays path=%s", path);
+    }
+    s->savepoint_mark = checkpoint_id;
+    return RC_OK;
+}
+
 /* ---- open ----------------------------------------------------------------------------------- */
 
 /* Names made here are durable before anything in them is (C2). */

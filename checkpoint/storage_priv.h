@@ -20,6 +20,7 @@ struct storage {
     struct fs_file *lock;
     uint64_t inline_threshold_bytes, write_buffer_bytes, memory_state_limit_bytes;
     uint64_t newest_seen_id; /* at open */
+    uint64_t savepoint_mark; /* made here; 0: none. Driver's */
     struct transfer to_shared;
     struct rng rng; /* savepoint names; driver's */
 
@@ -63,6 +64,10 @@ struct storage_attempt {
 /* The directory, if any, exists. Takes `dir`. */
 struct storage_attempt *attempt_new_take(struct storage *s, uint64_t checkpoint_id,
                                          enum attempt_place place, char *dir);
+/* Durable before a savepoint can be restored: a later run tells by it that files which were written
+ * after the newest checkpoint may be the savepoint's. */
+MUST_USE enum rc storage_mark_savepoint(struct storage *s, uint64_t checkpoint_id,
+                                        struct err *err);
 /* Remember a deletion that failed. */
 void storage_note_undone(struct storage *s, const char *dir, uint64_t checkpoint_id, bool release,
                          bool attempt);

@@ -419,7 +419,7 @@ def stop(lesson, job):
     latest = job.checkpoints()["latest"]
     lesson.expect(local_path(latest["savepoint"]["external_path"]) == path and latest["completed"]["discarded"] is True,
                   "REST shows the savepoint, and the last checkpoint as discarded")
-    lesson.expect(names == ["ENDED", "shared", "taskowned"],
+    lesson.expect(names == ["ENDED", f"SAVEPOINT-{latest['savepoint']['id']}", "shared", "taskowned"],
                   f"no chk-n is left, shared and taskowned are empty, ENDED names the savepoint: {' '.join(names)}")
     lesson.expect(not snapshot["dots"], f"no dot file is left in {job.out}")
     expect_readable(lesson, path, "the savepoint")

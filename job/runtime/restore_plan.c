@@ -181,41 +181,39 @@ static enum rc check_outside(const struct env *env, const struct config *config,
 /* ---- which snapshot ---------------------------------------------------------------------------
  */
 
-/* What a job's directory says about the time after a checkpoint. */
-struct later_ids {
+struct later {
     struct fs *fs;
     const char *job_dir;
-    uint64_t after, newest, attempts;
-    bool completed;
+    uint64_t after;
+    bool found;
 };
 
-static enum rc note_later_id(void *ctx, const char *name, struct err *err)
+static enum rc note_later(void *ctx, const char *name, struct err *err)
 {
-    struct later_ids *l = ctx;
+    struct later *l = ctx;
     char dir[FS_PATH_MAX], path[FS_PATH_MAX];
     uint64_t id;
 
+    if (layout_parse_savepoint_mark(name, &id)) {
+        l->found = l->found || id > l->after;
+        return RC_OK;
+    }
     if (!layout_parse_checkpoint(name, &id) || id <= l->after)
         return RC_OK;
     RETURN_IF_ERR(path_join(dir, sizeof dir, l->job_dir, name, err));
     RETURN_IF_ERR(path_join(path, sizeof path, dir, LAYOUT_METADATA, err));
-    l->attempts++;
-    l->completed = l->completed || fs_exists(l->fs, path);
-    if (id > l->newest)
-        l->newest = id;
+    l->found = l->found || fs_exists(l->fs, path);
     return RC_OK;
 }
 
-/* Nothing in that directory speaks for a snapshot newer than checkpoint `id`: no completed
- * checkpoint, and every id used since is that of an attempt under way. A missing one may be a
- * savepoint's. */
+/* Nothing in that directory speaks for a snapshot newer than checkpoint `id`: neither a completed
+ * checkpoint nor the mark of a savepoint. */
 static bool nothing_newer(const struct env *env, const char *job_dir, uint64_t id)
 {
-    struct later_ids l = {.fs = env->fs, .job_dir = job_dir, .after = id, .newest = id};
+    struct later l = {.fs = env->fs, .job_dir = job_dir, .after = id};
     struct err ignored = {0};
 
-    return fs_list(env->fs, job_dir, note_later_id, &l, &ignored) == RC_OK && !l.completed &&
-           l.attempts == l.newest - id;
+    return fs_list(env->fs, job_dir, note_later, &l, &ignored) == RC_OK && !l.found;
 }
 
 /* A checkpoint in a job's directory: the run that wrote there has ended, and what it left after it

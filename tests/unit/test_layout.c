@@ -41,6 +41,22 @@ START_TEST(only_chk_and_a_plain_number_is_a_checkpoint)
 }
 END_TEST
 
+START_TEST(the_mark_of_a_savepoint_is_a_name_of_its_own)
+{
+    char built[LAYOUT_NAME_MAX];
+    uint64_t id = 0;
+
+    layout_savepoint_mark(INT64_MAX, built);
+    ck_assert_str_eq(built, "SAVEPOINT-9223372036854775807");
+    ck_assert(layout_parse_savepoint_mark(built, &id));
+    ck_assert_uint_eq(id, INT64_MAX);
+    ck_assert(!layout_parse_savepoint_mark("SAVEPOINT-0", &id));
+    ck_assert(!layout_parse_savepoint_mark("SAVEPOINT-1x", &id));
+    ck_assert(!layout_parse_savepoint_mark("chk-1", &id));
+    ck_assert(!layout_is_savepoint(built));
+}
+END_TEST
+
 static const struct {
     const char *name;
     bool shared, exclusive, temp, savepoint, job_id, plain;
@@ -157,7 +173,8 @@ START_TEST(a_path_cannot_leave_the_job_directory)
 }
 END_TEST
 
-TEST_MAIN("layout", tcase_add_loop_test(tc, only_chk_and_a_plain_number_is_a_checkpoint, 0,
+TEST_MAIN("layout", tcase_add_test(tc, the_mark_of_a_savepoint_is_a_name_of_its_own);
+          tcase_add_loop_test(tc, only_chk_and_a_plain_number_is_a_checkpoint, 0,
                                         ARRAY_LEN(checkpoint_names));
           tcase_add_loop_test(tc, each_parser_takes_its_own_names_alone, 0, ARRAY_LEN(names));
           tcase_add_test(tc, what_is_built_is_parsed); tcase_add_test(tc, directories_are_joined);

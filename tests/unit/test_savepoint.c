@@ -93,6 +93,64 @@ START_TEST(a_savepoint_survives_a_power_loss_whole)
 }
 END_TEST
 
+/* Crash at each operation: no savepoint that can be restored without its mark in the job's
+ * directory, whose id is taken (C9). */
+START_TEST(a_savepoint_is_marked_before_it_can_be_restored)
+{
+    bool done = false;
+    uint64_t k;
+
+    ck_assert_ok(scene_checkpoint(&scene, 1, &err));
+    for (k = 0; !done; k++) {
+        struct checkpoint_metadata m;
+        struct storage_attempt *a;
+        struct recovered r = {0};
+        struct rng rng;
+        char mark[LAYOUT_NAME_MAX];
+        uint64_t id = 2 + k, newest;
+        const char *dir;
+
+        rng_seed(&rng, k);
+        ck_assert_ok(savepoint_begin(scene.storage, id, "/user", &a, &err));
+        dir = arena_strdup(arena, storage_attempt_dir(a));
+        ck_assert_ok(scene_publish(&scene, a, id, arena, &m, &err));
+        m.kind = CHECKPOINT_SAVEPOINT;
+        sim_fs_crash_at(sim, k);
+        done = storage_attempt_complete(a, &m, &err) == RC_OK;
+        err_clear(&err);
+        (void)!storage_attempt_abort(a, &err); /* the disk is gone */
+        err_clear(&err);
+        storage_attempt_free(a);
+        if (!done) {
+            scene_close(&scene);
+            sim_fs_crash(sim, &rng);
+            ck_assert_ok(scene_open(&scene, &err));
+        }
+        layout_savepoint_mark(id, mark);
+        if (recovery_open(&scene.env, dir, &(struct recovery_options){0}, &r, &err) == RC_OK) {
+            ck_assert(fs_exists(sim, arena_printf(arena, JOB_DIR "/%s", mark)));
+            ck_assert_ok(recovery_newest_id(sim, JOB_DIR, &newest, &err));
+            ck_assert_uint_eq(newest, id);
+        }
+        ck_assert(!done || r.meta != NULL);
+        err_clear(&err);
+        recovered_release(&r);
+    }
+    ck_assert_uint_ge(k, 8);
+}
+END_TEST
+
+START_TEST(one_mark_stays)
+{
+    struct checkpoint_metadata m;
+
+    make(1, "/user", &m);
+    make(2, "/user", &m);
+    ck_assert(!fs_exists(sim, JOB_DIR "/SAVEPOINT-1"));
+    ck_assert(fs_exists(sim, JOB_DIR "/SAVEPOINT-2"));
+}
+END_TEST
+
 START_TEST(a_directory_may_be_a_uri_and_must_be_a_file_system)
 {
     struct checkpoint_metadata m;
@@ -251,6 +309,8 @@ END_TEST
 TEST_MAIN("savepoint", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, a_savepoint_names_nothing_outside_its_directory);
           tcase_add_loop_test(tc, a_savepoint_survives_a_power_loss_whole, 0, 20);
+          tcase_add_test(tc, one_mark_stays);
+          tcase_add_test(tc, a_savepoint_is_marked_before_it_can_be_restored);
           tcase_add_test(tc, a_directory_may_be_a_uri_and_must_be_a_file_system);
           tcase_add_test(tc, jobmanager_storage_has_savepoints_too);
           tcase_add_test(tc, checkpoints_leave_savepoints_alone);

@@ -429,7 +429,7 @@ def audit(job_directory, finished=False):
     named, there = named_files(job_directory, r), set()
     for at, _, names in os.walk(job_directory):
         there |= {os.path.join(at, n) for n in names}
-    there = {f for f in there if os.path.basename(f) not in ("LOCK", "ENDED")}
+    there = {f for f in there if os.path.basename(f) not in ("LOCK", "ENDED") and not os.path.basename(f).startswith("SAVEPOINT-")}
     incomplete = [c["path"] for c in r["checkpoints"] if c["status"] != "complete"]
     strangers = sorted(there - named)
     if not finished:  # a killed process leaves the attempt under way; a restore never offers it
