@@ -156,7 +156,7 @@ static void pick_rows(struct aggregate *g, uint32_t n, const uint8_t *gone)
     const struct key_dedup *d = t->dedup;
 
     g->pick_count = 0;
-    if (!g->spec->mini_batch) {
+    if (g->spec->mini_batch_rows == 0) {
         for (uint32_t i = 0; i < n; i++)
             pick_change(g, 2 * i, 2 * i + 1, t->fresh[i], gone[i], t->scratch.changed[i]);
         return;
@@ -227,7 +227,7 @@ static enum rc process_chunk(struct aggregate *g, const struct batch *in, uint32
 {
     struct keyed_totals *t = &g->totals;
     bool emit = !g->spec->final_only;
-    bool need_dedup = g->spec->mini_batch || g->spec->retracts;
+    bool need_dedup = g->spec->mini_batch_rows > 0 || g->spec->retracts;
     struct key_batch keys;
     uint8_t gone[TOTALS_ROWS_MAX];
 
@@ -249,7 +249,7 @@ static enum rc aggregate_process(struct operator *op, struct batch *in, struct o
                                  struct err *err)
 {
     struct aggregate *g = (struct aggregate *)op;
-    uint32_t most = g->spec->mini_batch ? TOTALS_ROWS_MAX : TOTALS_ROWS_BEST; /* the more, the fewer results */
+    uint32_t most = g->spec->mini_batch_rows > 0 ? g->spec->mini_batch_rows : TOTALS_ROWS_BEST;
 
     g->ctx->metrics->records_in += in->rows;
     for (uint32_t from = 0; from < in->rows;) {

@@ -31,15 +31,16 @@ struct agg_call {
     const char *name; /* canonical: "SUM(v) FILTER (WHERE v > 0)": names its accumulator fields in state */
 };
 /* GROUP BY without a window: keyed running totals. Output columns: keys, then calls. Changelog: +I, then -U +U per input row (per
- * batch and key with mini_batch), -D when a group of an updating input becomes empty. final_only (batch mode): nothing until the end of
- * input, then +I of each group by drain. The input may carry -U/-D rows when `retracts`. */
+ * key of a mini-batch: a batch of the input, cut at mini_batch_rows), -D when a group of an updating input becomes empty. final_only
+ * (batch mode): nothing until the end of input, then +I of each group by drain. The input may carry -U/-D rows when `retracts`. */
 struct aggregate_spec {
     const struct schema *input, *output;
     uint32_t key_count;
     const uint32_t *keys; /* input columns */
     uint32_t call_count;
     const struct agg_call *calls;
-    bool final_only, mini_batch, retracts;
+    bool final_only, retracts;
+    uint32_t mini_batch_rows; /* 0: no mini-batches */
     bool emit_update_before; /* false where the consumer does not need -U (then only +I, +U) */
 };
 struct operator *aggregate_new(const struct aggregate_spec *spec);

@@ -257,6 +257,7 @@ static bool is_final(const struct job *job, const struct task_event *ev)
         first += job->graph->vertices[vertex++].parallelism;
     switch (ev->err.rc) {
     case RC_NOT_FOUND:
+    case RC_EXISTS:
     case RC_VERSION:
         return ev->opening;
     case RC_CORRUPT:
@@ -275,7 +276,9 @@ static void start_failing(struct job *job, const struct err *err, const char *ta
     note_failure(job, err->msg, task);
     job->failure_first = *err;
     job->failure_final = final;
-    log_line(job->env->log, LOG_WARN, "job failing id=%s task=\"%s\": %s", job->id, task, err->msg);
+    /* Of a final one the line that it failed tells all. */
+    log_line(job->env->log, final ? LOG_INFO : LOG_WARN, "job failing id=%s task=\"%s\": %s",
+             job->id, task, err->msg);
     set_state(job, JOB_FAILING);
     if (driver_stop_path(job->driver) != NULL)
         snprintf(job->stop_path, sizeof job->stop_path, "%s", driver_stop_path(job->driver));

@@ -522,6 +522,16 @@ static enum rc set_states(struct plan *p, struct plan_op *op, enum rc rc, struct
     return RC_OK;
 }
 
+/* 0: none. A chunk of the aggregate has fewer rows than that anyway, and never waits for more. */
+static uint32_t mini_batch_rows(const struct config *c)
+{
+    int64_t rows = config_long(c, OPT_MINI_BATCH_SIZE);
+
+    if (!config_bool(c, OPT_MINI_BATCH))
+        return 0;
+    return rows > BATCH_ROWS_MAX ? BATCH_ROWS_MAX : (uint32_t)rows;
+}
+
 static enum rc add_aggregate(struct group *g, struct plan_stream *s)
 {
     struct plan *p = g->plan;
@@ -542,7 +552,7 @@ static enum rc add_aggregate(struct group *g, struct plan_stream *s)
         .call_count = g->call_count,
         .calls = arena_copy(p->arena, g->specs, g->call_count * sizeof *g->specs),
         .final_only = p->batch,
-        .mini_batch = !p->batch && config_bool(p->ctx->config, OPT_MINI_BATCH),
+        .mini_batch_rows = p->batch ? 0 : mini_batch_rows(p->ctx->config),
         .retracts = s->updating,
         .emit_update_before = true,
     };

@@ -69,6 +69,11 @@ expect 1 "$V" run $P -e "CREATE TABLE s (id BIGINT) WITH ('connector' = 'datagen
 CREATE TABLE n (id BIGINT) WITH ('connector' = 'blackhole'); INSERT INTO n SELECT 10 / (id - 5) FROM s;"
 says err "failed: "
 says err "zero"
+echo 1 >plain # a restart would meet it again, so there is none
+expect 1 "$V" run $P -D execution.checkpointing.interval=1s -e "CREATE TABLE s (id BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '9');
+CREATE TABLE f (id BIGINT) WITH ('connector' = 'filesystem', 'path' = '$work/plain', 'format' = 'csv'); INSERT INTO f SELECT id FROM s;"
+says err "$work/plain: a file of that name is there"
+[ "$(grep -c 'a file of that name is there' err)" -le 2 ] || fail "said three times"
 
 # ---- the environment: exit code 3 ---------------------------------------------------------------------
 mistake 3 "no varve answers at localhost:1" "$V" list -q -m localhost:1

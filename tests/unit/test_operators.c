@@ -265,7 +265,7 @@ START_TEST(a_mini_batch_gives_one_change_a_key)
 
     rig_init(&r, 3);
     spec = group_by_k(&r, calls, 2);
-    spec.mini_batch = true;
+    spec.mini_batch_rows = 3;
     rig_open(&r, aggregate_new(&spec));
     add(&r, "a", 1);
     add(&r, "b", 10);
@@ -276,6 +276,10 @@ START_TEST(a_mini_batch_gives_one_change_a_key)
     add(&r, "a", 4);
     ck_assert_ok(feed(&r, &err));
     expect(&r, "-U[a, 2, 3]\n+U[a, 4, 10]\n");
+    for (int i = 0; i < 4; i++) /* one more than a mini-batch has */
+        add(&r, "b", 1);
+    ck_assert_ok(feed(&r, &err));
+    expect(&r, "-U[b, 1, 10]\n+U[b, 4, 13]\n-U[b, 4, 13]\n+U[b, 5, 14]\n");
     rig_close(&r);
 }
 END_TEST
