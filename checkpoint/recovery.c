@@ -162,7 +162,8 @@ static enum rc report_faults(const struct recovered *r, struct err *err)
         const struct recovery_fault *f = &r->faults[i];
 
         if (text.len > ERR_MSG_MAX * 3 / 4) {
-            buf_printf(&text, "\n  ... and %zu more", r->fault_count - i);
+            buf_printf(&text, "\n  ... and %zu more; varve inspect %s lists them all",
+                       r->fault_count - i, r->dir);
             break;
         }
         buf_printf(&text, "\n  %s (%" PRIu64 " bytes, operator \"%s\" subtask %" PRIu32 "): %s",

@@ -1,5 +1,6 @@
 /* jobs_api.c - cluster and jobs in Flink's JSON shapes; see routes.h */
 #include "job/rest/api_priv.h"
+#include "job/runtime/deployment.h"
 
 #define JOBS_LISTED_MAX 1000u
 #define REPORTED_FLINK_VERSION "2.3.0" /* whose REST shapes these are; clients compare it */
@@ -44,7 +45,7 @@ void api_overview(struct call *c)
     struct job **jobs = ARENA_ARRAY(c->request->arena, JOBS_LISTED_MAX, struct job *);
     size_t n = dispatcher_list(c->api->dispatcher, jobs, JOBS_LISTED_MAX);
     int running = 0, finished = 0, cancelled = 0, failed = 0,
-        slots = config_int(c->api->config, OPT_TASK_SLOTS);
+        slots = (int)deployment_slots(c->api->config);
 
     for (size_t i = 0; i < n; i++) {
         enum job_state s = job_state(jobs[i]);

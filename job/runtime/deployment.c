@@ -21,12 +21,18 @@ static uint32_t count_tasks(const struct graph *g)
     return n;
 }
 
-/* One worker a core, or as many as there are slots; never more than tasks. */
-static uint32_t count_workers(const struct deployment_config *c, uint32_t task_count)
+uint32_t deployment_slots(const struct config *c)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    uint32_t slots = (uint32_t)config_int(c->config, OPT_TASK_SLOTS);
-    uint32_t workers = slots != 0 ? slots : cores < 1 ? 1 : (uint32_t)cores;
+    uint32_t slots = (uint32_t)config_int(c, OPT_TASK_SLOTS);
+
+    return slots != 0 ? slots : cores < 1 ? 1 : (uint32_t)cores;
+}
+
+/* Never more than tasks. */
+static uint32_t count_workers(const struct deployment_config *c, uint32_t task_count)
+{
+    uint32_t workers = deployment_slots(c->config);
 
     if (!c->threaded)
         return 0;

@@ -24,6 +24,8 @@ struct deployment_config {
     void *notify_ctx;
 };
 struct deployment;
+/* taskmanager.numberOfTaskSlots, or one a core. */
+uint32_t deployment_slots(const struct config *config);
 /* Everything is made and started. */
 struct deployment *deployment_new(const struct deployment_config *config);
 /* Only when all tasks have ended. Joins the threads. */

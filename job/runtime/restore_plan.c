@@ -258,21 +258,6 @@ static enum rc find_snapshot(const struct env *env, const struct config *config,
     return rc;
 }
 
-static void describe_faults(const struct recovered *r, struct err *err)
-{
-    struct buf text = {0};
-
-    if (r->fault_count == 0 || strstr(err->msg, r->faults[0].path) != NULL)
-        return; /* none, or recovery has listed them */
-    for (size_t i = 0; i < r->fault_count; i++)
-        buf_printf(&text, "\n  %s: %s (%llu bytes, of %s, subtask %u)", r->faults[i].path,
-                   r->faults[i].reason, (unsigned long long)r->faults[i].size_bytes,
-                   r->faults[i].operator_name, r->faults[i].subtask_index);
-    if (strlen(err->msg) + text.len < sizeof err->msg)
-        memcpy(err->msg + strlen(err->msg), buf_cstr(&text), text.len + 1);
-    buf_release(&text);
-}
-
 enum rc restore_plan_make(const struct env *env, const struct config *config, const struct graph *g,
                           const struct job_restore *restore, struct restore_plan *out,
                           struct err *err)
@@ -286,11 +271,7 @@ enum rc restore_plan_make(const struct env *env, const struct config *config, co
     p->claim_mode = restore != NULL && restore->claim_mode != CLAIM_NO_CLAIM
                         ? restore->claim_mode
                         : (enum claim_mode)config_enum(config, OPT_RESTORE_CLAIM_MODE);
-    rc = find_snapshot(env, config, g, restore, p, err);
-    if (rc != RC_OK) {
-        describe_faults(&p->recovered, err);
-        return rc;
-    }
+    RETURN_IF_ERR(find_snapshot(env, config, g, restore, p, err));
     if (!p->restored)
         return RC_OK;
     p->earlier_run_dead = run_has_ended(env, p->recovered.dir);
