@@ -372,13 +372,15 @@ static bool note_end(struct checkpoint_driver *d, enum job_end end)
     const struct completed_checkpoint *latest = coordinator_latest(d->coordinator);
     struct ended e = {end, latest == NULL ? 0 : latest->id, clock_wall_ms(d->config.env->clock),
                       NULL, d->config.graph->job_name};
+    enum checkpoint_retention retention =
+        (enum checkpoint_retention)config_enum(d->config.config, OPT_CP_RETENTION);
     bool finished = end == JOB_END_FINISHED;
     struct err err = {0};
 
     if (finished && driver_stop_path(d) != NULL)
         return true; /* as noted by the stop */
-    if (!finished && (latest == NULL || latest->restored || d->noted ||
-                      retention_keeps(config_enum(d->config.config, OPT_CP_RETENTION), end)))
+    if (!finished &&
+        (latest == NULL || latest->restored || d->noted || retention_keeps(retention, end)))
         return true; /* what a resume goes on from stays, if there is anything */
     if (write_end(d, &e, &err) == RC_OK)
         return true;
