@@ -4,8 +4,7 @@
 
 #include "tests/lib/check_ext.h"
 
-static const struct rolling_policy sql = {
-    .size_bytes = 100, .rollover_ms = 1000, .inactivity_ms = 300};
+#define SQL_POLICY {.size_bytes = 100, .rollover_ms = 1000, .inactivity_ms = 300}
 
 static const struct {
     const char *name;
@@ -15,13 +14,13 @@ static const struct {
     bool on_write, on_checkpoint, on_time;
     int64_t due;
 } cases[] = {
-    {"fresh", sql, {0, 5000, 5000}, 5000, false, false, false, 5300},
-    {"at its size", sql, {100, 5000, 5000}, 5000, false, false, false, 5300},
-    {"past its size", sql, {101, 5000, 5000}, 5000, true, true, false, 5300},
-    {"just before it is idle", sql, {10, 5000, 5200}, 5499, false, false, false, 5500},
-    {"idle", sql, {10, 5000, 5200}, 5500, false, false, true, 5500},
-    {"old, written to all the time", sql, {10, 5000, 5999}, 6000, false, false, true, 6000},
-    {"the clock went back", sql, {10, 5000, 5000}, 10, false, false, false, 5300},
+    {"fresh", SQL_POLICY, {0, 5000, 5000}, 5000, false, false, false, 5300},
+    {"at its size", SQL_POLICY, {100, 5000, 5000}, 5000, false, false, false, 5300},
+    {"past its size", SQL_POLICY, {101, 5000, 5000}, 5000, true, true, false, 5300},
+    {"just before it is idle", SQL_POLICY, {10, 5000, 5200}, 5499, false, false, false, 5500},
+    {"idle", SQL_POLICY, {10, 5000, 5200}, 5500, false, false, true, 5500},
+    {"old, written to all the time", SQL_POLICY, {10, 5000, 5999}, 6000, false, false, true, 6000},
+    {"the clock went back", SQL_POLICY, {10, 5000, 5000}, 10, false, false, false, 5300},
     {"on every checkpoint",
      {.on_checkpoint = true},
      {1, 0, 0},
