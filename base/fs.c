@@ -160,11 +160,6 @@ enum rc fs_lock(struct fs *fs, const char *path, struct fs_file **out, struct er
     return fs->ops->lock(fs, path, out, err);
 }
 
-enum rc fs_hold(struct fs_file *f, struct err *err)
-{
-    return f->fs->ops->hold(f, err);
-}
-
 /* ---- directories ---------------------------------------------------------------------------- */
 
 /* A failure that was kept apart is the caller's after all. */

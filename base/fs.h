@@ -48,7 +48,6 @@ struct fs_ops {
     enum rc (*stat)(struct fs *, const char *path, struct fs_stat *, struct err *);
     enum rc (*sync_dir)(struct fs *, const char *path, struct err *);
     enum rc (*lock)(struct fs *, const char *path, struct fs_file **out, struct err *);
-    enum rc (*hold)(struct fs_file *, struct err *);
 };
 struct fs {
     const struct fs_ops *ops;
@@ -92,9 +91,6 @@ MUST_USE enum rc fs_sync_dir(struct fs *fs, const char *path, struct err *err);
 /* An advisory exclusive lock on a file that is created if absent; held until closed or the process
  * ends. RC_STATE when another process (or another open in this one) holds it. */
 MUST_USE enum rc fs_lock(struct fs *fs, const char *path, struct fs_file **out, struct err *err);
-/* The same lock on a file that is open already, whatever for, until it is closed. RC_UNSUPPORTED:
- * the file system has none. */
-MUST_USE enum rc fs_hold(struct fs_file *f, struct err *err);
 
 /* Helpers over the calls above. */
 MUST_USE enum rc fs_mkdirs(struct fs *fs, const char *path, struct err *err); /* with parents; each name

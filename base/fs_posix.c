@@ -327,40 +327,25 @@ static enum rc posix_sync_dir(struct fs *fs UNUSED, const char *path, struct err
     return rc;
 }
 
-static enum rc take_lock(int fd, const char *path, struct err *err)
-{
-    int done;
-
-    do
-        done = flock(fd, LOCK_EX | LOCK_NB);
-    while (done != 0 && errno == EINTR);
-    if (done == 0)
-        return RC_OK;
-    if (errno == EWOULDBLOCK)
-        return err_set(err, RC_STATE, "lock %s: another process holds it", path);
-    if (errno == ENOTSUP || errno == ENOSYS || errno == ENOLCK)
-        return err_set(err, RC_UNSUPPORTED, "lock %s: %s", path, strerror(errno));
-    return err_os(err, errno, "lock %s", path);
-}
-
-static enum rc posix_hold(struct fs_file *f, struct err *err)
-{
-    return take_lock(posix_file(f)->fd, f->path, err);
-}
-
 static enum rc posix_lock(struct fs *fs, const char *path, struct fs_file **out, struct err *err)
 {
-    int fd = open_fd(path, O_RDWR | O_CREAT);
-    enum rc rc;
+    int fd = open_fd(path, O_RDWR | O_CREAT), done;
 
     if (fd < 0)
         return err_os(err, errno, "lock %s", path);
-    rc = take_lock(fd, path, err);
-    if (rc != RC_OK)
+    do
+        done = flock(fd, LOCK_EX | LOCK_NB);
+    while (done != 0 && errno == EINTR);
+    if (done != 0) {
+        enum rc rc = errno == EWOULDBLOCK
+                         ? err_set(err, RC_STATE, "lock %s: another process holds it", path)
+                         : err_os(err, errno, "lock %s", path);
+
         close(fd);
-    else
-        *out = wrap_fd(fs, path, fd);
-    return rc;
+        return rc;
+    }
+    *out = wrap_fd(fs, path, fd);
+    return RC_OK;
 }
 
 static const struct fs_ops posix_ops = {
@@ -383,7 +368,6 @@ static const struct fs_ops posix_ops = {
     .stat = posix_stat,
     .sync_dir = posix_sync_dir,
     .lock = posix_lock,
-    .hold = posix_hold,
 };
 
 struct fs *fs_posix(void)

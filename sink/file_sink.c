@@ -353,17 +353,11 @@ static enum rc take_over(struct file_sink *s, const struct part_record *r, struc
 {
     struct bytes bucket = bytes_of_str(r->bucket);
     struct part_file *part;
-    struct err why = {0};
-    enum rc rc;
 
     s->stats.recovered_parts++;
     if (!s->config.remove_leftovers)
         return copy_open_part(s, r, err);
-    rc = part_file_resume(s->config.env->fs, r, &part, &why);
-    if (rc == RC_STATE || rc == RC_UNSUPPORTED)
-        return copy_open_part(s, r, err); /* another run goes on with it, or nobody can say */
-    if (rc != RC_OK)
-        return err_set(err, rc, "%s", why.msg);
+    RETURN_IF_ERR(part_file_resume(s->config.env->fs, r, &part, err));
     if (strcmp(r->base, s->config.path) != 0 || s->buckets.count >= s->config.max_open_parts ||
         bucket_find(&s->buckets, bucket) < s->buckets.count)
         return finish_part(s, part, err); /* new rows go elsewhere */

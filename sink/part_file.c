@@ -6,7 +6,6 @@
 
 struct part_file {
     struct fs_file *file;
-    struct fs_file *lock; /* of one that was resumed: held before it is cut; NULL: file holds it */
     struct arena *arena; /* of the record's strings */
     struct part_record record;
     struct digest_stream *digest;
@@ -64,20 +63,10 @@ void part_file_abandon(struct part_file *p)
     if (p == NULL)
         return;
     fs_abandon(&p->file);
-    fs_abandon(&p->lock);
     digest_stream_free(p->digest);
     buf_release(&p->buffer);
     arena_free(p->arena);
     mem_free(p);
-}
-
-/* Where the file system has no locks, resume finds that out too. */
-static enum rc hold(struct fs_file *file, struct err *err)
-{
-    struct err why = {0};
-    enum rc rc = fs_hold(file, &why);
-
-    return rc == RC_OK || rc == RC_UNSUPPORTED ? RC_OK : err_set(err, rc, "%s", why.msg);
 }
 
 enum rc part_file_create(struct fs *fs, const struct part_record *record, struct part_file **out,
@@ -96,8 +85,6 @@ enum rc part_file_create(struct fs *fs, const struct part_record *record, struct
     p->record.size_bytes = p->record.row_count = 0;
     p->record.checkpoint_id = 0;
     rc = fs_create(fs, temp_path, &p->file, err);
-    if (rc == RC_OK)
-        rc = hold(p->file, err);
     if (rc != RC_OK) {
         part_file_abandon(p);
         return rc;
@@ -132,8 +119,6 @@ enum rc part_file_resume(struct fs *fs, const struct part_record *record, struct
 
     *out = NULL;
     GOTO_IF_ERR(part_path(record, NULL, true, path, err));
-    GOTO_IF_ERR(fs_open_read(fs, path, &p->lock, err));
-    GOTO_IF_ERR(fs_hold(p->lock, err));
     GOTO_IF_ERR(fs_open_append(fs, path, record->size_bytes, &p->file, err));
     GOTO_IF_ERR(digest_whole(p->file, p->digest, err));
     if (!digest_eq(digest_stream_end(p->digest), record->digest))

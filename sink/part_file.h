@@ -23,7 +23,7 @@ struct part_file; /* opaque */
 MUST_USE enum rc part_file_create(struct fs *fs, const struct part_record *record,
                                   struct part_file **out, struct err *err);
 /* Go on with a part of a checkpoint: cut to its recorded length, whose digest must fit.
- * RC_NOT_FOUND, RC_CORRUPT; RC_STATE: somebody writes it; RC_UNSUPPORTED: no locks to tell by. */
+ * RC_NOT_FOUND, RC_CORRUPT. */
 MUST_USE enum rc part_file_resume(struct fs *fs, const struct part_record *record,
                                   struct part_file **out, struct err *err);
 /* Complete rows. Buffered up to 64 KiB. */

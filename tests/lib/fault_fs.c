@@ -180,11 +180,6 @@ static enum rc fault_size(struct fs_file *f, uint64_t *size_bytes, struct err *e
     PASS(FAULT_SIZE, "stat", f->fs, f->path, NULL, fs_size(under(f), size_bytes, err));
 }
 
-static enum rc fault_hold(struct fs_file *f, struct err *err)
-{
-    PASS(FAULT_LOCK, "lock", f->fs, f->path, NULL, fs_hold(under(f), err));
-}
-
 static void release(struct fs_file *f)
 {
     mem_free(f->path);
@@ -282,7 +277,6 @@ static const struct fs_ops fault_ops = {
     .stat = fault_stat,
     .sync_dir = fault_sync_dir,
     .lock = fault_lock,
-    .hold = fault_hold,
 };
 
 struct fs *fault_fs_new(struct fs *under_fs)

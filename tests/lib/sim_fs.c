@@ -386,23 +386,6 @@ static enum rc sim_lock(struct fs *fs, const char *path, struct fs_file **out, s
     LOCKED(s, gate(s, true, "lock", path, NULL, err), lock_locked(s, path, out, err));
 }
 
-static enum rc hold_locked(struct fs_file *f, struct err *err)
-{
-    struct inode *node = file_of(f)->node;
-
-    if (node->locker != NULL && node->locker != f)
-        return err_set(err, RC_STATE, "lock %s: another process holds it", f->path);
-    node->locker = f;
-    return RC_OK;
-}
-
-static enum rc sim_hold(struct fs_file *f, struct err *err)
-{
-    struct sim_fs *s = sim_of(f->fs);
-
-    LOCKED(s, gate_file(s, true, "lock", f, NULL, err), hold_locked(f, err));
-}
-
 /* ---- names ---------------------------------------------------------------------------------- */
 
 /* Is `dir` at or below `top`? */
@@ -675,7 +658,6 @@ static const struct fs_ops sim_ops = {
     .stat = sim_stat,
     .sync_dir = sim_sync_dir,
     .lock = sim_lock,
-    .hold = sim_hold,
 };
 
 /* ---- the outside ---------------------------------------------------------------------------- */

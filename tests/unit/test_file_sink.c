@@ -403,37 +403,6 @@ START_TEST(open_part_of_a_run_that_may_live_is_copied)
 }
 END_TEST
 
-/* Two starts from one checkpoint of a dead run: the second finds its open part in use. */
-START_TEST(open_part_that_another_run_goes_on_with_is_copied)
-{
-    struct sink_snapshot checkpoint;
-    struct sink *first;
-    struct sink_audit a = {0};
-    char wrong[200];
-
-    rig.config.rolling = (struct rolling_policy){0};
-    open_sink(NULL);
-    write_rows(1, 5);
-    checkpoint = prepare(1, false);
-    open_next_run(&checkpoint);
-    first = s;
-    s = NULL;
-    rig.config.uuid = "33333333-3333-4333-8333-333333333333";
-    open_sink(&checkpoint);
-    ck_assert_ok(sink_rig_write(&rig, first, 6, 7, &err));
-    write_rows(6, 7);
-    ck_assert_ok(sink_rig_prepare(&rig, first, 2, true, &made, &err));
-    ck_assert_ok(sink_commit(first, 2, &err));
-    rows_are(RIG_DIR, 7);
-    prepare(2, true);
-    commit(2);
-    sink_audit(fs, RIG_DIR, &a);
-    ck_assert_str_eq(sink_audit_rows(&a, 7, 2, wrong), "");
-    sink_abort(first);
-    ck_assert_uint_eq(audit().hidden_files, 0);
-}
-END_TEST
-
 /* The user goes back behind a checkpoint whose part a later one has finished: its rows are in view
  * already. */
 START_TEST(open_part_that_a_later_run_finished_counts_as_done)
@@ -825,7 +794,6 @@ static void add_restores(TCase *tc)
     tcase_add_test(tc, open_part_keeps_its_age_over_a_restore);
     tcase_add_test(tc, open_part_of_another_directory_is_closed_and_committed_there);
     tcase_add_test(tc, open_part_of_a_run_that_may_live_is_copied);
-    tcase_add_test(tc, open_part_that_another_run_goes_on_with_is_copied);
     tcase_add_test(tc, open_part_that_a_later_run_finished_counts_as_done);
     tcase_add_test(tc, open_part_with_other_bytes_is_refused);
     tcase_add_test(tc, bytes_behind_a_pending_part_never_show);

@@ -442,30 +442,6 @@ START_TEST(a_lock_has_one_holder)
 }
 END_TEST
 
-/* Of a file opened for whatever, and against fs_lock too. */
-START_TEST(an_open_file_is_held_until_it_is_closed)
-{
-    struct err err = {0};
-    struct fs_file *writer, *reader;
-    struct world w;
-
-    world_init(&w, _i);
-    ck_assert_ok(fs_create(w.fs, at(&w, "part"), &writer, &err));
-    ck_assert_ok(fs_open_read(w.fs, at(&w, "part"), &reader, &err));
-    ck_assert_ok(fs_hold(writer, &err));
-    ck_assert_ok(fs_hold(writer, &err));
-    ck_assert_rc_msg(fs_hold(reader, &err), RC_STATE, "part: another process holds it");
-    err_clear(&err);
-    ck_assert_ok(fs_append(writer, bytes_of_str("x"), &err));
-    ck_assert_ok(fs_close(&writer, &err));
-    ck_assert_ok(fs_hold(reader, &err));
-    ck_assert_rc(fs_lock(w.fs, at(&w, "part"), &writer, &err), RC_STATE);
-    err_clear(&err);
-    ck_assert_ok(fs_close(&reader, &err));
-    world_release(&w);
-}
-END_TEST
-
 /* ---- paths past the limits
  * ----------------------------------------------------------------------- */
 
@@ -866,7 +842,6 @@ TEST_MAIN("fs", EACH(what_is_appended_is_read_at_any_offset);
           EACH(an_unlinked_file_can_still_be_read_by_who_has_it_open);
           EACH(stat_tells_kind_size_and_time); EACH(only_an_empty_directory_is_removed);
           EACH(list_gives_every_name_once_and_stops_when_told); EACH(a_lock_has_one_holder);
-          EACH(an_open_file_is_held_until_it_is_closed);
           EACH(a_path_too_long_or_empty_is_refused);
           EACH(mkdirs_makes_parents_and_accepts_what_is_there);
           EACH(read_all_appends_and_keeps_to_its_limit);
