@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "checkpoint/inspect_priv.h"
 #include "checkpoint/layout.h"
+#include "checkpoint/lineage.h"
 
 #include <stdlib.h>
 
@@ -200,10 +201,17 @@ static int by_id(const void *a, const void *b)
     return (x->checkpoint_id > y->checkpoint_id) - (x->checkpoint_id < y->checkpoint_id);
 }
 
-static void name_job(struct job_view_dir *job)
+static void name_job(struct look *look, struct job_view_dir *job)
 {
+    struct run_origin origin;
+
     job->job_id = layout_is_job_id(path_base(job->dir)) ? path_base(job->dir) : "";
     job->job_name = "";
+    if (origin_read(look->fs, job->dir, look->arena, &origin, NULL) == RC_OK) {
+        job->job_id = origin.job_id;
+        job->job_name = origin.job_name;
+        return;
+    }
     for (size_t i = 0; i < job->snapshot_count; i++)
         if (job->snapshots[i].meta != NULL) {
             job->job_id = job->snapshots[i].meta->job_id;
@@ -234,7 +242,7 @@ static enum rc look_at_job(struct look *look, const char *dir, struct job_view_d
     }
     if (job->snapshot_count > 1)
         qsort(job->snapshots, job->snapshot_count, sizeof *job->snapshots, by_id);
-    name_job(job);
+    name_job(look, job);
     return RC_OK;
 }
 

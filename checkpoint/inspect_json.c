@@ -249,6 +249,8 @@ static json_t *ended_json(const struct ended *e)
     put(o, "id", integer(e->checkpoint_id));
     put(o, "savepoint", e->savepoint_dir == NULL ? json_null() : text(e->savepoint_dir));
     put(o, "ended_ms", json_integer(e->wall_ms));
+    put(o, "job_id", text(e->job_id));
+    put(o, "job_name", text(e->job_name));
     return o;
 }
 
@@ -268,6 +270,8 @@ static void put_job(json_t *o, const struct job_view_dir *job, bool items)
     put(o, "orphans", orphans_json(&job->orphans));
     if (job->orphans.ended.job_name != NULL)
         put(o, "ended", ended_json(&job->orphans.ended));
+    if (job->orphans.ended_fault != NULL)
+        put(o, "ended_fault", text(job->orphans.ended_fault));
     for (size_t i = 0; i < job->snapshot_count; i++)
         add(checkpoints, snapshot_json(&job->snapshots[i], items));
     put(o, "checkpoints", checkpoints);

@@ -266,7 +266,8 @@ static void print_end(const struct ended *e, struct buf *out)
     if (e->savepoint_dir != NULL)
         buf_printf(out, "  stopped with savepoint %s (%llu)\n", e->savepoint_dir, id);
     else
-        buf_printf(out, "  %s at checkpoint %llu\n", ended_word(e->end), id);
+        buf_printf(out, "  %s at checkpoint %llu (job \"%s\", %s)\n", ended_word(e->end), id,
+                   e->job_name, e->job_id);
 }
 
 static void print_job(const struct job_view_dir *job, bool files, struct buf *out)
@@ -285,6 +286,8 @@ static void print_job(const struct job_view_dir *job, bool files, struct buf *ou
                job->unreferenced_count, size_text(job->unreferenced_bytes, b));
     if (job->orphans.ended.job_name != NULL)
         print_end(&job->orphans.ended, out);
+    if (job->orphans.ended_fault != NULL)
+        buf_printf(out, "  %s\n", job->orphans.ended_fault);
     if (files) {
         print_orphans(&job->orphans, out);
         for (size_t i = 0; i < job->snapshot_count; i++)

@@ -126,6 +126,12 @@ void layout_temp_name(struct rng *rng, char out[LAYOUT_NAME_MAX])
     snprintf(out, LAYOUT_NAME_MAX, TEMP_PREFIX "%s", hex);
 }
 
+bool layout_is_note_temp(const char *name)
+{
+    return strcmp(name, "._" LAYOUT_ORIGIN ".tmp") == 0 ||
+           strcmp(name, "._" LAYOUT_ENDED ".tmp") == 0;
+}
+
 bool layout_is_temp(const char *name)
 {
     if (strcmp(name, LAYOUT_METADATA_TEMP) == 0)

@@ -2,7 +2,8 @@
  * parse.
  *
  *     <dir>/<job id>/LOCK                        held by the running job
- *     <dir>/<job id>/ENDED                       how the job ended (ended.h)
+ *     <dir>/<job id>/ORIGIN                      which run this is, and after which (lineage.h)
+ *     <dir>/<job id>/ENDED                       how a run came to its end (ended.h)
  *     <dir>/<job id>/SAVEPOINT-<n>               empty: n is the job's newest savepoint
  *     <dir>/<job id>/chk-<n>/_metadata           a completed checkpoint
  *     <dir>/<job id>/chk-<n>/s-<k>.bin           its exclusive files
@@ -27,8 +28,8 @@
 #define LAYOUT_SHARED "shared"
 #define LAYOUT_TASKOWNED "taskowned"
 #define LAYOUT_LOCK "LOCK"
+#define LAYOUT_ORIGIN "ORIGIN"
 #define LAYOUT_ENDED "ENDED"
-#define LAYOUT_ENDED_TEMP "._ended.tmp"
 #define LAYOUT_SHARED_PREFIX "../shared/" /* before a shared file's name in _metadata */
 #define LAYOUT_NAME_MAX 64                /* room for every name built here, NUL included */
 #define LAYOUT_FILE_NAME_MAX 255          /* bytes of one component */
@@ -37,6 +38,8 @@
 /* "chk-<id>", id >= 1. */
 void layout_checkpoint_name(uint64_t checkpoint_id, char out[LAYOUT_NAME_MAX]);
 MUST_USE bool layout_parse_checkpoint(const char *name, uint64_t *checkpoint_id);
+/* "._ORIGIN.tmp", "._ENDED.tmp": being written (note.h). */
+MUST_USE bool layout_is_note_temp(const char *name);
 /* "SAVEPOINT-<id>", id >= 1. */
 void layout_savepoint_mark(uint64_t checkpoint_id, char out[LAYOUT_NAME_MAX]);
 MUST_USE bool layout_parse_savepoint_mark(const char *name, uint64_t *checkpoint_id);

@@ -62,7 +62,15 @@ static enum rc list_checkpoint(void *ctx, const char *name, struct err *err UNUS
     uint64_t id;
 
     bool is_checkpoint = layout_parse_checkpoint(name, &id);
+    const char *path;
+    struct fs_stat st;
 
+    if (layout_is_note_temp(name)) {
+        path = arena_printf(s->r->arena, "%s/%s", s->dir, name);
+        if (fs_stat(s->fs, path, &st, NULL) == RC_OK)
+            add_orphan(s, (struct orphan){ORPHAN_TEMP, path, st.size_bytes, changed_ms(&st)});
+        return RC_OK;
+    }
     if (!is_checkpoint && !layout_parse_savepoint_mark(name, &id))
         return RC_OK;
     if (id > s->r->newest_seen_id)
@@ -218,10 +226,14 @@ static enum rc scan_all(struct scan *s, const char *job_dir, struct err *err)
 enum rc orphans_scan(struct fs *fs, const char *job_dir, struct orphan_report *out, struct err *err)
 {
     struct scan s = {.fs = fs, .r = out};
+    struct err local = {0};
     enum rc rc;
 
     *out = (struct orphan_report){.arena = arena_new(0)};
-    if (ended_read(fs, job_dir, out->arena, &out->ended, NULL) != RC_OK)
+    rc = ended_read(fs, job_dir, out->arena, &out->ended, &local);
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        out->ended_fault = arena_strdup(out->arena, local.msg);
+    if (rc != RC_OK)
         out->ended = (struct ended){0};
     GOTO_IF_ERR(scan_all(&s, job_dir, err));
     if (s.orphan_count > 0) {

@@ -14,7 +14,7 @@
 enum orphan_kind {
     ORPHAN_INCOMPLETE, /* a directory chk-<n> without _metadata, with all in it */
     ORPHAN_SHARED,     /* shared/<hex>.sst that no readable _metadata names */
-    ORPHAN_TEMP,       /* a copy or _metadata that was under way */
+    ORPHAN_TEMP,       /* a copy, _metadata or note that was under way */
 };
 const char *orphan_kind_str(enum orphan_kind kind); /* "incomplete checkpoint" */
 struct orphan {
@@ -41,7 +41,8 @@ struct orphan_report {
     struct orphan_checkpoint *checkpoints;
     size_t unreadable_count;
     uint64_t newest_seen_id;
-    struct ended ended; /* job_name NULL: no note of its end that can be read */
+    struct ended ended;      /* job_name NULL: no note of its end that can be read */
+    const char *ended_fault; /* why it cannot be read; NULL: it can, or there is none */
     size_t shared_file_count; /* content-named files in shared/ */
     uint64_t shared_bytes;
 };

@@ -44,6 +44,7 @@ void recovered_release(struct recovered *r);
 struct recovery_options {
     bool digests;          /* read every file and compare; a directory of several always does */
     const char *job_name;  /* a root: only checkpoints of this job; NULL: any */
+    const char *fingerprint; /* of its statements (lineage.h); NULL: not known */
     bool checkpoints_only; /* a root: leave savepoints out */
 };
 
@@ -60,8 +61,8 @@ MUST_USE enum rc recovery_open(const struct env *env, const char *uri,
  * verifies; also when one is unreadable and may be that job's. RC_VERSION: all are too new. RC_DONE:
  * the job has finished: nothing is left to resume. RC_STATE: as above. */
 MUST_USE enum rc recovery_newest_of_job(const struct env *env, const char *root,
-                                        const char *job_name, struct recovered *out,
-                                        struct err *err);
+                                        const char *job_name, const char *fingerprint,
+                                        struct recovered *out, struct err *err);
 /* Highest <n> of chk-<n> in a job's directory, complete or not, and of its savepoints; 0: none, or no
  * such directory. */
 MUST_USE enum rc recovery_newest_id(struct fs *fs, const char *job_dir, uint64_t *id,

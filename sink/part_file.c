@@ -192,13 +192,15 @@ out:
 /* ---- into view ------------------------------------------------------------------------------- */
 
 /* fs_exists that tells "not there" from "cannot look". */
-static enum rc look(struct fs *fs, const char *path, bool *there, struct err *err)
+static enum rc look(struct fs *fs, const char *path, bool *there, uint64_t *size_bytes,
+                    struct err *err)
 {
     struct fs_stat st;
     struct err why = {0};
     enum rc rc = fs_stat(fs, path, &st, &why);
 
     *there = rc == RC_OK;
+    *size_bytes = st.size_bytes;
     if (rc == RC_OK || rc == RC_NOT_FOUND)
         return RC_OK;
     err_set(err, rc, "%s", why.msg);
@@ -209,11 +211,12 @@ enum rc part_commit(struct fs *fs, const struct part_record *r, struct err *err)
 {
     char final_path[FS_PATH_MAX], temp_path[FS_PATH_MAX];
     bool hidden, visible;
+    uint64_t size_bytes, ignored;
 
     RETURN_IF_ERR(part_path(r, NULL, false, final_path, err));
     RETURN_IF_ERR(part_path(r, NULL, true, temp_path, err));
-    RETURN_IF_ERR(look(fs, temp_path, &hidden, err));
-    RETURN_IF_ERR(look(fs, final_path, &visible, err));
+    RETURN_IF_ERR(look(fs, temp_path, &hidden, &size_bytes, err));
+    RETURN_IF_ERR(look(fs, final_path, &visible, &ignored, err));
     if (hidden && visible)
         return err_set(err, RC_EXISTS, "commit %s: %s is there already and is not overwritten",
                        temp_path, final_path);
@@ -223,5 +226,8 @@ enum rc part_commit(struct fs *fs, const struct part_record *r, struct err *err)
         return err_set(err, RC_NOT_FOUND,
                        "commit %s (%llu rows): neither the hidden nor the finished file is there",
                        final_path, (unsigned long long)r->row_count);
+    if (size_bytes != r->size_bytes) /* somebody else wrote to it */
+        return err_set(err, RC_CORRUPT, "commit %s: it has %llu bytes instead of %llu", temp_path,
+                       (unsigned long long)size_bytes, (unsigned long long)r->size_bytes);
     return fs_rename(fs, temp_path, final_path, err);
 }

@@ -31,7 +31,7 @@ static const struct arg_option run_options[] = {
              "directory, a root)"},
     {.name = "--resume",
      .help = "start from the newest checkpoint of this job's name below "
-             "execution.checkpointing.dir, if any"},
+             "execution.checkpointing.dir, if any; do nothing when it has finished"},
     {.name = "--dry-run", .help = "check everything, start nothing"},
     {.name = "--allow-non-restored-state",
      .alias = "-n",
@@ -264,7 +264,10 @@ static int execute_script(struct run *r, const struct ast_script *script)
         r->waited = false;
         rc = execute(r, script->statements[i], &result, &err);
         if (rc == RC_DONE) {
-            cli_say(r->cli, "%s; without --resume it starts anew", err.msg);
+            if (r->cli->json)
+                cli_print_json(json_pack("{s: s, s: s}", "state", "FINISHED", "message", err.msg));
+            else
+                cli_say(r->cli, "%s; without --resume it starts anew", err.msg);
             continue;
         }
         if (rc != RC_OK)

@@ -340,25 +340,32 @@ static void log_trouble(struct checkpoint_driver *d, const char *what, uint64_t 
              (unsigned long long)id, d->config.job_id, err->msg);
 }
 
-static enum rc write_end(struct checkpoint_driver *d, const struct ended *e, struct err *err)
+static enum rc write_end(struct checkpoint_driver *d, enum job_end end, uint64_t checkpoint_id,
+                         const char *savepoint_dir, struct err *err)
 {
+    const struct run_origin *o = d->config.origin;
+    struct ended e = {.end = end,
+                      .checkpoint_id = checkpoint_id,
+                      .wall_ms = clock_wall_ms(d->config.env->clock),
+                      .savepoint_dir = savepoint_dir,
+                      .job_id = o->job_id,
+                      .job_name = o->job_name,
+                      .fingerprint = o->fingerprint};
     const char *job_dir = storage_job_dir(d->config.storage);
 
     if (job_dir == NULL)
         return RC_OK;
-    d->noted = true; /* also when the answer was lost */
-    return ended_write(d->config.env->fs, job_dir, e, err);
+    d->noted = true; /* also when the answer is lost */
+    return ended_write(d->config.env->fs, job_dir, &e, err);
 }
 
 /* Before anyone commits what a stop's savepoint holds: a resume from an older checkpoint would
  * bring it again. Without that nobody is told; the job then goes on from the savepoint. */
 static bool note_stop(struct checkpoint_driver *d, const struct attempt *a)
 {
-    struct ended e = {JOB_END_FINISHED, a->id, clock_wall_ms(d->config.env->clock),
-                      storage_attempt_dir(a->storage), d->config.graph->job_name};
     struct err err = {0};
 
-    if (write_end(d, &e, &err) == RC_OK)
+    if (write_end(d, JOB_END_FINISHED, a->id, storage_attempt_dir(a->storage), &err) == RC_OK)
         return true;
     log_trouble(d, "stop not noted", a->id, &err);
     d->config.hooks.fail_job(d->config.hooks.ctx, err.msg);
@@ -370,10 +377,9 @@ static bool note_stop(struct checkpoint_driver *d, const struct attempt *a)
 static bool note_end(struct checkpoint_driver *d, enum job_end end)
 {
     const struct completed_checkpoint *latest = coordinator_latest(d->coordinator);
-    struct ended e = {end, latest == NULL ? 0 : latest->id, clock_wall_ms(d->config.env->clock),
-                      NULL, d->config.graph->job_name};
     enum checkpoint_retention retention =
         (enum checkpoint_retention)config_enum(d->config.config, OPT_CP_RETENTION);
+    uint64_t id = latest == NULL ? 0 : latest->id;
     bool finished = end == JOB_END_FINISHED;
     struct err err = {0};
 
@@ -382,9 +388,9 @@ static bool note_end(struct checkpoint_driver *d, enum job_end end)
     if (!finished &&
         (latest == NULL || latest->restored || d->noted || retention_keeps(retention, end)))
         return true; /* what a resume goes on from stays, if there is anything */
-    if (write_end(d, &e, &err) == RC_OK)
+    if (write_end(d, end, id, NULL, &err) == RC_OK)
         return true;
-    log_trouble(d, "end not noted, its checkpoints are kept", e.checkpoint_id, &err);
+    log_trouble(d, "end not noted, its checkpoints are kept", id, &err);
     return false;
 }
 

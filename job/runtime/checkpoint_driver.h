@@ -17,6 +17,7 @@
 #define VARVE_JOB_RUNTIME_CHECKPOINT_DRIVER_H
 
 #include "checkpoint/coordinator.h"
+#include "checkpoint/lineage.h"
 #include "checkpoint/storage.h"
 #include "job/runtime/cleaner.h"
 #include "job/runtime/task.h"
@@ -39,7 +40,8 @@ struct driver_config {
     const struct config *config;
     const struct graph *graph;
     const char *job_id;
-    struct storage *storage; /* borrowed */
+    const struct run_origin *origin; /* borrowed */
+    struct storage *storage;         /* borrowed */
     const char *rocksdb_version;
     uint64_t first_id;
     bool threaded; /* deletions on a thread of their own */

@@ -15,6 +15,15 @@ void operator_id_of(const char *text, char out[OPERATOR_ID_LEN + 1])
     digest_hex(digest_of(bytes_of_str(text)), out);
 }
 
+void graph_fingerprint(const struct graph *g, uint32_t occurrence, char out[OPERATOR_ID_LEN + 1])
+{
+    struct buf text = {0};
+
+    buf_printf(&text, "%u\n%s", occurrence, g->sql == NULL ? "" : g->sql);
+    operator_id_of(buf_cstr(&text), out);
+    buf_release(&text);
+}
+
 static bool id_is_valid(const char *id)
 {
     size_t len = strnlen(id, OPERATOR_ID_LEN + 1);

@@ -58,6 +58,9 @@ struct graph {
 void graph_free(struct graph *g);
 /* C1 and shape rules; an error here is a planner's mistake reported as RC_INVALID. */
 MUST_USE enum rc graph_check(const struct graph *g, struct err *err);
+/* Which job it is, whatever its name: a digest of its statements and of how many of the same text
+ * came before it. */
+void graph_fingerprint(const struct graph *g, uint32_t occurrence, char out[OPERATOR_ID_LEN + 1]);
 /* 32 hex digits from text: XXH3-128. */
 void operator_id_of(const char *text, char out[OPERATOR_ID_LEN + 1]);
 

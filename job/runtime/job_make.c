@@ -108,6 +108,36 @@ static enum rc open_storage(struct job *job, struct err *err)
     return storage_open(&c, &job->storage, err);
 }
 
+/* Says in the directories which run this is and from which it goes on, before anything is read or
+ * written outside the snapshot. Only runs that are dead are gone on from: from a live one it is a
+ * fork. */
+static enum rc note_origin(struct job *job, const struct job_restore *restore, struct err *err)
+{
+    const char *own_dir = storage_job_dir(job->storage);
+    const struct recovered *from = &job->plan.recovered;
+    char fingerprint[OPERATOR_ID_LEN + 1], root[FS_PATH_MAX];
+    struct run_origin *o = &job->origin;
+    const char *parent = NULL;
+
+    graph_fingerprint(job->graph, restore == NULL ? 0 : restore->occurrence, fingerprint);
+    *o = (struct run_origin){.job_id = job->id,
+                             .job_name = job->graph->job_name,
+                             .fingerprint = arena_strdup(job->origin_arena, fingerprint),
+                             .started_wall_ms = job->start_wall_ms,
+                             .fresh = !job->plan.restored};
+    RETURN_IF_ERR(checkpoint_dir_of(job->config, root, err));
+    if (job->plan.restored)
+        RETURN_IF_ERR(lineage_ancestors(job->env, from->dir, from->meta->job_id,
+                                        root[0] == '\0' ? NULL : root, job->origin_arena, o, &parent,
+                                        err));
+    if (own_dir != NULL)
+        RETURN_IF_ERR(origin_write(job->env->fs, own_dir, o, err));
+    job->may_take_over =
+        parent != NULL && !checkpoint_kind_is_savepoint(from->meta->kind) &&
+        lineage_may_take_over(job->env, parent, from->meta->checkpoint_id, own_dir);
+    return RC_OK;
+}
+
 static void make_driver(struct job *job)
 {
     struct driver_config c = {
@@ -115,6 +145,7 @@ static void make_driver(struct job *job)
         .config = job->config,
         .graph = job->graph,
         .job_id = job->id,
+        .origin = &job->origin,
         .storage = job->storage,
         .rocksdb_version = config_enum(job->config, OPT_BACKEND_TYPE) == BACKEND_TYPE_ROCKSDB
                                ? keyed_backend_rocksdb_version()
@@ -143,6 +174,7 @@ static struct job *job_alloc(const struct env *env, const struct config *config,
     char purpose[64];
 
     job->env = env;
+    job->origin_arena = arena_new(0);
     job->config = config_copy(config);
     job->threaded = threaded;
     job->start_wall_ms = clock_wall_ms(env->clock);
@@ -169,6 +201,7 @@ static void job_release(struct job *job)
     restore_plan_release(&job->plan);
     recovered_release(&job->recovered);
     arena_free(job->assign_arena);
+    arena_free(job->origin_arena);
     for (uint32_t i = 0; i < job->failure_count; i++) {
         mem_free(job->failures[i].message);
         mem_free(job->failures[i].task_name);
@@ -224,6 +257,7 @@ static enum rc make_job(const struct env *env, const struct config *config,
     GOTO_IF_ERR(restore_plan_make(env, job->config, graph_take, restore, &job->plan, err));
     job->graph = graph_take;
     GOTO_IF_ERR(open_storage(job, err));
+    GOTO_IF_ERR(note_origin(job, restore, err));
     job->graph->key_group_count = job->plan.key_group_count;
     for (size_t i = 0; i < job->plan.recovered.skip_count; i++)
         log_line(env->log, LOG_WARN, "restore passes over %s: %s",

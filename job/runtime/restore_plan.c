@@ -181,60 +181,13 @@ static enum rc check_outside(const struct env *env, const struct config *config,
 /* ---- which snapshot ---------------------------------------------------------------------------
  */
 
-struct later {
-    struct fs *fs;
-    const char *job_dir;
-    uint64_t after;
-    bool found;
-};
-
-static enum rc note_later(void *ctx, const char *name, struct err *err)
-{
-    struct later *l = ctx;
-    char dir[FS_PATH_MAX], path[FS_PATH_MAX];
-    uint64_t id;
-
-    if (layout_parse_savepoint_mark(name, &id)) {
-        l->found = l->found || id > l->after;
-        return RC_OK;
-    }
-    if (!layout_parse_checkpoint(name, &id) || id <= l->after)
-        return RC_OK;
-    RETURN_IF_ERR(path_join(dir, sizeof dir, l->job_dir, name, err));
-    RETURN_IF_ERR(path_join(path, sizeof path, dir, LAYOUT_METADATA, err));
-    l->found = l->found || fs_exists(l->fs, path);
-    return RC_OK;
-}
-
-/* Nothing in that directory speaks for a snapshot newer than checkpoint `id`: neither a completed
- * checkpoint nor the mark of a savepoint. */
-static bool nothing_newer(const struct env *env, const char *job_dir, uint64_t id)
-{
-    struct later l = {.fs = env->fs, .job_dir = job_dir, .after = id};
-    struct err ignored = {0};
-
-    return fs_list(env->fs, job_dir, note_later, &l, &ignored) == RC_OK && !l.found;
-}
-
-/* A checkpoint in a job's directory: the run that wrote there has ended, and what it left after it
- * belongs to no newer snapshot. A savepoint does not say. */
-static bool run_has_ended(const struct env *env, const char *snapshot_dir)
-{
-    char job_dir[FS_PATH_MAX];
-    uint64_t id;
-
-    return layout_parse_checkpoint(path_base(snapshot_dir), &id) &&
-           path_dir(job_dir, sizeof job_dir, snapshot_dir, NULL) == RC_OK &&
-           job_dir_is_deserted(env->fs, job_dir) && nothing_newer(env, job_dir, id);
-}
-
 static enum rc find_snapshot(const struct env *env, const struct config *config,
                              const struct graph *g, const struct job_restore *restore,
                              struct restore_plan *p, struct err *err)
 {
     struct recovery_options options = {.job_name = NULL};
     const char *path = restore != NULL ? restore->path : NULL;
-    char root[FS_PATH_MAX];
+    char root[FS_PATH_MAX], fingerprint[OPERATOR_ID_LEN + 1];
     enum rc rc;
 
     if (path == NULL && config_has(config, OPT_RESTORE_PATH))
@@ -249,7 +202,8 @@ static enum rc find_snapshot(const struct env *env, const struct config *config,
         return err_set(err, RC_INVALID,
                        "nothing to resume from: execution.checkpointing.dir is not set");
     RETURN_IF_ERR(path_from_uri(root, sizeof root, config_string(config, OPT_CP_DIR), err));
-    rc = recovery_newest_of_job(env, root, g->job_name, &p->recovered, err);
+    graph_fingerprint(g, restore->occurrence, fingerprint);
+    rc = recovery_newest_of_job(env, root, g->job_name, fingerprint, &p->recovered, err);
     if (rc == RC_NOT_FOUND) {
         err_clear(err);
         return RC_OK; /* a first start */
@@ -274,7 +228,6 @@ enum rc restore_plan_make(const struct env *env, const struct config *config, co
     RETURN_IF_ERR(find_snapshot(env, config, g, restore, p, err));
     if (!p->restored)
         return RC_OK;
-    p->earlier_run_dead = run_has_ended(env, p->recovered.dir);
     rc = restore_plan_assign(g, p->recovered.meta, allow, p->arena, &p->assignment,
                              &p->key_group_count, err);
     if (rc == RC_OK)

@@ -13,8 +13,6 @@ struct restore_plan {
     bool restored; /* false: a fresh start */
     struct recovered recovered;
     enum claim_mode claim_mode;
-    bool earlier_run_dead;    /* the run that made the snapshot has ended for certain, and nothing
-                               * newer of it can be restored: its leftovers may go */
     uint32_t key_group_count; /* to run with: the snapshot's, unless it has none */
     struct arena *arena;
     struct assignment assignment; /* operators in order of vertices and chains */

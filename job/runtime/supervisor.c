@@ -227,7 +227,7 @@ static enum rc load_latest(struct job *job, const struct assignment **out, uint6
     if (*checkpoint_id == 0)
         return RC_OK;
     if (is_restored) {
-        *writer_dead = job->plan.earlier_run_dead; /* another run: it may still be there */
+        *writer_dead = job->may_take_over; /* another run: it may still be there */
         *out = &job->plan.assignment;
         return RC_OK;
     }
@@ -504,7 +504,7 @@ static void start(struct job *job)
         return;
     }
     deploy(job, p->restored ? &p->assignment : NULL,
-           p->restored ? p->recovered.meta->checkpoint_id : 0, p->earlier_run_dead);
+           p->restored ? p->recovered.meta->checkpoint_id : 0, job->may_take_over);
 }
 
 /* ---- the step ---------------------------------------------------------------------------------

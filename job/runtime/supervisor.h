@@ -28,7 +28,9 @@ enum claim_mode { CLAIM_NO_CLAIM, CLAIM_CLAIM };
 
 struct job_restore {
     const char *path;        /* NULL: start fresh; else _metadata, chk-n, savepoint, job directory or root */
-    bool resume;             /* --resume: newest checkpoint of this job name below execution.checkpointing.dir; none: fresh */
+    bool resume;             /* --resume: newest checkpoint of this job name below execution.checkpointing.dir; none: fresh. RC_DONE:
+                              * the job has finished, nothing is left to resume */
+    uint32_t occurrence;     /* statements of the same text that were submitted before it in its script: they are other jobs */
     enum claim_mode claim_mode;
     bool allow_non_restored; /* -n */
 };

@@ -26,6 +26,7 @@ void session_free(struct session *s)
     catalog_free(s->catalog);
     config_free(s->config);
     mutex_release(&s->mutex);
+    mem_free(s->submitted);
     mem_free(s);
 }
 
@@ -113,7 +114,26 @@ static enum rc may_submit(const struct session *s, const struct graph *graph, st
                : s->options.may_submit(s->options.may_submit_ctx, graph, err);
 }
 
-static struct job_restore restore_of(const struct session *s)
+/* How many statements of this text came before it; it is counted. */
+static uint32_t count_occurrence(struct session *s, const struct graph *graph)
+{
+    char fingerprint[OPERATOR_ID_LEN + 1];
+
+    graph_fingerprint(graph, 0, fingerprint);
+    for (size_t i = 0; i < s->submitted_count; i++)
+        if (strcmp(s->submitted[i].fingerprint, fingerprint) == 0)
+            return s->submitted[i].count++;
+    if (s->submitted_count == SUBMITTED_TEXTS_MAX)
+        return 0;
+    if ((s->submitted_count & (s->submitted_count - 1)) == 0) /* full at each power of two */
+        s->submitted = mem_realloc(s->submitted, (s->submitted_count == 0 ? 1 : 2 * s->submitted_count) *
+                                                     sizeof *s->submitted);
+    memcpy(s->submitted[s->submitted_count].fingerprint, fingerprint, sizeof fingerprint);
+    s->submitted[s->submitted_count++].count = 1;
+    return 0;
+}
+
+static struct job_restore restore_of(struct session *s, const struct graph *graph)
 {
     const char *path =
         config_has(s->config, OPT_RESTORE_PATH) ? config_string(s->config, OPT_RESTORE_PATH) : NULL;
@@ -121,6 +141,7 @@ static struct job_restore restore_of(const struct session *s)
     return (struct job_restore){
         .path = path != NULL && path[0] != '\0' ? path : NULL,
         .resume = s->options.resume,
+        .occurrence = count_occurrence(s, graph),
         .claim_mode = (enum claim_mode)config_enum(s->config, OPT_RESTORE_CLAIM_MODE),
         .allow_non_restored = config_bool(s->config, OPT_RESTORE_IGNORE_UNCLAIMED),
     };
@@ -130,7 +151,7 @@ static struct job_restore restore_of(const struct session *s)
 static enum rc dry_run(struct session *s, struct graph *graph, const struct result_handler *h,
                        struct statement_result *result, struct err *err)
 {
-    struct job_restore restore = restore_of(s);
+    struct job_restore restore = restore_of(s, graph);
     struct buf report = {0};
     enum rc rc;
 
@@ -148,7 +169,7 @@ static enum rc execute_insert(struct session *s, const struct ast_statement *st,
                               struct err *err)
 {
     struct plan_context ctx = plan_context_of(s);
-    struct job_restore restore = restore_of(s);
+    struct job_restore restore;
     struct graph *graph;
     struct job *job;
     enum rc rc;
@@ -156,6 +177,7 @@ static enum rc execute_insert(struct session *s, const struct ast_statement *st,
     RETURN_IF_ERR(plan_insert(&ctx, st, &graph, err));
     if (s->options.dry_run)
         return dry_run(s, graph, h, result, err);
+    restore = restore_of(s, graph);
     rc = config_check(s->config, err);
     if (rc == RC_OK)
         rc = may_submit(s, graph, err);

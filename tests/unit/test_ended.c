@@ -4,7 +4,9 @@
 #include "tests/lib/check_ext.h"
 #include "tests/lib/sim_fs.h"
 
-#define JOB_DIR "/ckpt/0123456789abcdef0123456789abcdef"
+#define JOB_ID "0123456789abcdef0123456789abcdef"
+#define JOB_DIR "/ckpt/" JOB_ID
+#define TAIL "job_id=" JOB_ID "\njob_name=job\nfingerprint=aa\n"
 
 static struct fs *fs;
 static struct arena *arena;
@@ -31,11 +33,18 @@ static const struct {
     struct ended ended;
     const char *text;
 } notes[] = {
-    {{JOB_END_FINISHED, 17, 1764454445123, NULL, "job"}, "FINISHED\n17\n1764454445123\n\njob\n"},
-    {{JOB_END_FINISHED, 0, -5, NULL, ""}, "FINISHED\n0\n0\n\n\n"},
-    {{JOB_END_CANCELED, 1, 0, NULL, "two\nlines"}, "CANCELED\n1\n0\n\ntwo\nlines\n"},
-    {{JOB_END_FAILED, INT64_MAX - 8, 1, NULL, "x"}, "FAILED\n9223372036854775799\n1\n\nx\n"},
-    {{JOB_END_FINISHED, 4, 2, "/sp/savepoint-1", "x"}, "FINISHED\n4\n2\n/sp/savepoint-1\nx\n"},
+    {{JOB_END_FINISHED, 17, 1764454445123, NULL, JOB_ID, "job", "aa"},
+     "state=FINISHED\ncheckpoint_id=17\ntimestamp=1764454445123\nsavepoint=\n" TAIL},
+    {{JOB_END_FINISHED, 0, -5, NULL, JOB_ID, "job", "aa"},
+     "state=FINISHED\ncheckpoint_id=0\ntimestamp=0\nsavepoint=\n" TAIL},
+    {{JOB_END_CANCELED, 1, 0, NULL, JOB_ID, "two\nlines\\n", ""},
+     "state=CANCELED\ncheckpoint_id=1\ntimestamp=0\nsavepoint=\njob_id=" JOB_ID
+     "\njob_name=two\\nlines\\\\n\nfingerprint=\n"},
+    {{JOB_END_FAILED, INT64_MAX, INT64_MAX, NULL, JOB_ID, "job", "aa"},
+     "state=FAILED\ncheckpoint_id=9223372036854775807\ntimestamp=9223372036854775807\n"
+     "savepoint=\n" TAIL},
+    {{JOB_END_FINISHED, 4, 2, "/sp\n/savepoint-1", JOB_ID, "job", "aa"},
+     "state=FINISHED\ncheckpoint_id=4\ntimestamp=2\nsavepoint=/sp\\n/savepoint-1\n" TAIL},
 };
 
 START_TEST(a_note_is_read_as_it_was_written)
@@ -56,7 +65,9 @@ START_TEST(a_note_is_read_as_it_was_written)
     ck_assert_uint_eq(got.checkpoint_id, want->checkpoint_id);
     ck_assert_int_eq(got.wall_ms, want->wall_ms < 0 ? 0 : want->wall_ms);
     ck_assert_pstr_eq(got.savepoint_dir, want->savepoint_dir);
+    ck_assert_str_eq(got.job_id, want->job_id);
     ck_assert_str_eq(got.job_name, want->job_name);
+    ck_assert_str_eq(got.fingerprint, want->fingerprint);
     ck_assert_ok(ended_remove(fs, JOB_DIR, &err));
     ck_assert_ok(ended_remove(fs, JOB_DIR, &err));
     ck_assert_rc(ended_read(fs, JOB_DIR, arena, &got, &err), RC_NOT_FOUND);
@@ -65,18 +76,20 @@ END_TEST
 
 static const char *const strangers[] = {
     "",
-    "FINISHED",
-    "FINISHED\n1\n2\n\n",
-    "FINISHED\n1\n2\n\njob", /* cut */
-    "finished\n1\n2\n\njob\n",
-    "SUSPENDED\n1\n2\n\njob\n",
-    "FINISHED\n\n2\n\njob\n",
-    "FINISHED\n-1\n2\n\njob\n",
-    "FINISHED\n1\n 2\n\njob\n",
-    "FINISHED\n99999999999999999999\n2\n\njob\n",
-    "FINISHED\n1\n99999999999999999999\n\njob\n",
-    "FINISHED\n1\n2\nrelative\njob\n",
-    "FINISHED\n0\n2\n/savepoint\njob\n",
+    "state=FINISHED",
+    "state=FINISHED\ncheckpoint_id=1\ntimestamp=2\nsavepoint=\n",
+    "state=FINISHED\ncheckpoint_id=1\ntimestamp=2\nsavepoint=\n" TAIL "more=1\n",
+    "state=finished\ncheckpoint_id=1\ntimestamp=2\nsavepoint=\n" TAIL,
+    "state=SUSPENDED\ncheckpoint_id=1\ntimestamp=2\nsavepoint=\n" TAIL,
+    "checkpoint_id=1\nstate=FINISHED\ntimestamp=2\nsavepoint=\n" TAIL,
+    "state=FINISHED\ncheckpoint_id=\ntimestamp=2\nsavepoint=\n" TAIL,
+    "state=FINISHED\ncheckpoint_id=-1\ntimestamp=2\nsavepoint=\n" TAIL,
+    "state=FINISHED\ncheckpoint_id=9223372036854775808\ntimestamp=2\nsavepoint=\n" TAIL,
+    "state=FINISHED\ncheckpoint_id=1\ntimestamp=99999999999999999999\nsavepoint=\n" TAIL,
+    "state=FINISHED\ncheckpoint_id=1\ntimestamp=2\nsavepoint=relative\n" TAIL,
+    "state=FINISHED\ncheckpoint_id=0\ntimestamp=2\nsavepoint=/savepoint\n" TAIL,
+    "state=FINISHED\ncheckpoint_id=1\ntimestamp=2\nsavepoint=/a\\x\n" TAIL,
+    "state=FINISHED\ncheckpoint_id=1\ntimestamp=2\nsavepoint=/a\\\n" TAIL,
 };
 
 START_TEST(anything_else_is_refused_with_its_place)
@@ -88,7 +101,7 @@ START_TEST(anything_else_is_refused_with_its_place)
     ck_assert_ok(fs_append(file, bytes_of_str(strangers[_i]), &err));
     ck_assert_ok(fs_close(&file, &err));
     ck_assert_rc_msg(ended_read(fs, JOB_DIR, arena, &got, &err), RC_CORRUPT,
-                     JOB_DIR "/ENDED: not the five lines");
+                     JOB_DIR "/ENDED: not the lines that say how a job ended");
 }
 END_TEST
 

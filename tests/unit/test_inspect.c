@@ -178,15 +178,15 @@ START_TEST(a_root_lists_jobs_and_savepoints)
     storage_attempt_free(a);
     ck_assert_ok(fs_mkdir(fs, "/ckpt/savepoint-012345-0123456789ab", &err));
     ck_assert_ok(ended_write(
-        fs, JOB_DIR, &(struct ended){JOB_END_FINISHED, 4, 7, "/ckpt/savepoint-x", "scene"}, &err));
+        fs, JOB_DIR, &(struct ended){JOB_END_FINISHED, 4, 7, "/ckpt/savepoint-x", SCENE_JOB_ID, "scene", "f"}, &err));
     text = text_of("/ckpt", false);
     ck_assert_has(text, JOB_DIR ": job \"scene\"");
     ck_assert_has(text, "  stopped with savepoint /ckpt/savepoint-x (4)\n");
     ck_assert_has(text, "  suspend 4 of job \"scene\"");
     ck_assert_has(text, "/ckpt/savepoint-012345-0123456789ab: incomplete\n");
     ck_assert_ok(ended_write(fs, JOB_DIR,
-                             &(struct ended){JOB_END_CANCELED, 9, 7, NULL, "scene"}, &err));
-    ck_assert_has(text_of("/ckpt", false), "  CANCELED at checkpoint 9\n");
+                             &(struct ended){JOB_END_CANCELED, 9, 7, NULL, SCENE_JOB_ID, "scene", "f"}, &err));
+    ck_assert_has(text_of("/ckpt", false), "  CANCELED at checkpoint 9 (job \"scene\", " SCENE_JOB_ID ")\n");
 }
 END_TEST
 

@@ -37,6 +37,7 @@ static void setup(void)
     ck_assert_ok(fs_mkdir(fs, JOB_DIR "/chk-3", &err));
     write_file(JOB_DIR "/chk-3/s-0.bin", "twelve bytes");
     write_file(JOB_DIR "/chk-2/._metadata.tmp", "1");
+    write_file(JOB_DIR "/._ENDED.tmp", "4444");
     write_file(JOB_DIR "/shared/00112233445566778899aabbccddeeff.sst", "22");
     write_file(JOB_DIR "/shared/.tmp-0123456789abcdef", "333");
     write_file(JOB_DIR "/shared/notes.txt", "a stranger");
@@ -58,6 +59,7 @@ START_TEST(each_sort_is_found_and_strangers_are_not)
         const char *path;
         uint64_t size;
     } want[] = {
+        {ORPHAN_TEMP, JOB_DIR "/._ENDED.tmp", 4},
         {ORPHAN_TEMP, JOB_DIR "/chk-2/._metadata.tmp", 1},
         {ORPHAN_INCOMPLETE, JOB_DIR "/chk-3", 12},
         {ORPHAN_TEMP, JOB_DIR "/shared/.tmp-0123456789abcdef", 3},
@@ -71,7 +73,7 @@ START_TEST(each_sort_is_found_and_strangers_are_not)
         ck_assert_int_eq(report.orphans[i].kind, want[i].kind);
         ck_assert_uint_eq(report.orphans[i].size_bytes, want[i].size);
     }
-    ck_assert_uint_eq(report.orphan_bytes, 18);
+    ck_assert_uint_eq(report.orphan_bytes, 22);
     ck_assert_uint_eq(report.checkpoint_count, 2);
     ck_assert_uint_eq(report.checkpoints[1].checkpoint_id, 2);
     ck_assert_uint_eq(report.newest_seen_id, 3);
@@ -87,7 +89,7 @@ START_TEST(deletion_takes_what_was_listed_and_nothing_else)
 
     ck_assert_ok(orphans_scan(fs, JOB_DIR, &report, &err));
     ck_assert_ok(orphans_delete(&scene.env, &report, 0, &deleted, &err));
-    ck_assert_uint_eq(deleted, 4);
+    ck_assert_uint_eq(deleted, 5);
     orphan_report_release(&report);
     ck_assert_ok(orphans_scan(fs, JOB_DIR, &report, &err));
     ck_assert_uint_eq(report.orphan_count, 0);
@@ -108,9 +110,9 @@ START_TEST(young_ones_stay_until_their_age)
     sim_clock_advance_ms(&scene.clock, 3600 * 1000);
     write_file(JOB_DIR "/shared/11112233445566778899aabbccddeeff.sst", "fresh");
     ck_assert_ok(orphans_scan(fs, JOB_DIR, &report, &err));
-    ck_assert_uint_eq(report.orphan_count, 5);
+    ck_assert_uint_eq(report.orphan_count, 6);
     ck_assert_ok(orphans_delete(&scene.env, &report, 3600 * 1000, &deleted, &err));
-    ck_assert_uint_eq(deleted, 4);
+    ck_assert_uint_eq(deleted, 5);
     ck_assert(fs_exists(fs, JOB_DIR "/shared/11112233445566778899aabbccddeeff.sst"));
 }
 END_TEST

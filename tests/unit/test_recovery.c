@@ -3,6 +3,7 @@
 
 #include "checkpoint/ended.h"
 #include "checkpoint/layout.h"
+#include "checkpoint/lineage.h"
 #include "checkpoint/savepoint.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/fault_fs.h"
@@ -49,6 +50,14 @@ static enum rc open_path(const char *path, const struct recovery_options *option
 {
     recovered_release(&r);
     return recovery_open(&scene.env, path, options, &r, &err);
+}
+
+#define MINE "the fingerprint of the statements that are resumed"
+
+static enum rc newest_of(const char *root, const char *job_name)
+{
+    recovered_release(&r);
+    return recovery_newest_of_job(&scene.env, root, job_name, MINE, &r, &err);
 }
 
 static const char *shared_of(uint64_t i)
@@ -308,20 +317,20 @@ START_TEST(resume_takes_the_newest_checkpoint_of_that_job_over_all_directories)
     ck_assert_ok(fs_rename(sim, JOB_DIR, OTHER_DIR, &err));
     ck_assert_ok(scene_open(&scene, &err));
     ck_assert_ok(scene_checkpoint(&scene, 7, &err));
-    ck_assert_ok(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err));
+    ck_assert_ok(newest_of("/ckpt", "scene"));
     ck_assert_str_eq(r.dir, JOB_DIR "/chk-7");
     recovered_release(&r);
     ck_assert(sim_fs_flip(sim, JOB_DIR "/chk-7/_metadata", 90, 1));
-    ck_assert_ok(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err));
+    ck_assert_ok(newest_of("/ckpt", "scene"));
     ck_assert_str_eq(r.dir, OTHER_DIR "/chk-3");
     ck_assert_uint_eq(r.skip_count, 1); /* it says what it passes over */
     ck_assert_str_eq(r.skips[0].path, JOB_DIR "/chk-7");
     recovered_release(&r);
     ck_assert(sim_fs_flip(sim, JOB_DIR "/chk-7/_metadata", 90, 1)); /* back */
-    ck_assert_rc_msg(recovery_newest_of_job(&scene.env, "/ckpt", "another", &r, &err), RC_NOT_FOUND,
+    ck_assert_rc_msg(newest_of("/ckpt", "another"), RC_NOT_FOUND,
                      "no completed checkpoint or savepoint of job \"another\"");
     recovered_release(&r);
-    ck_assert_rc(recovery_newest_of_job(&scene.env, "/nowhere", "scene", &r, &err), RC_NOT_FOUND);
+    ck_assert_rc(newest_of("/nowhere", "scene"), RC_NOT_FOUND);
 }
 END_TEST
 
@@ -332,19 +341,19 @@ START_TEST(resume_does_not_start_afresh_over_what_it_cannot_read)
         ck_assert_ok(
             fs_remove_tree(sim, arena_printf(arena, JOB_DIR "/chk-%" PRIu64, id), &err));
     cut(JOB_DIR "/chk-3/_metadata", 100);
-    ck_assert_rc_msg(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err), RC_CORRUPT,
+    ck_assert_rc_msg(newest_of("/ckpt", "scene"), RC_CORRUPT,
                      JOB_DIR "/chk-3/_metadata: cut at byte 100");
     ck_assert_uint_eq(r.skip_count, 1);
     recovered_release(&r);
     /* Nothing says that it is not this one's. */
-    ck_assert_rc(recovery_newest_of_job(&scene.env, "/ckpt", "another", &r, &err), RC_CORRUPT);
+    ck_assert_rc(newest_of("/ckpt", "another"), RC_CORRUPT);
 }
 END_TEST
 
 START_TEST(what_another_job_cannot_read_is_not_in_the_way_of_this_one)
 {
     cut(JOB_DIR "/chk-3/_metadata", 100); /* beside readable ones of job "scene" */
-    ck_assert_rc(recovery_newest_of_job(&scene.env, "/ckpt", "another", &r, &err), RC_NOT_FOUND);
+    ck_assert_rc(newest_of("/ckpt", "another"), RC_NOT_FOUND);
 }
 END_TEST
 
@@ -352,7 +361,7 @@ END_TEST
 START_TEST(the_savepoint_of_a_stop_is_newer_than_the_checkpoints_before_it)
 {
     struct storage_attempt *a;
-    struct ended stop = {.checkpoint_id = 4, .wall_ms = 1, .job_name = "scene"};
+    struct ended stop = {.checkpoint_id = 4, .wall_ms = 1, .job_id = SCENE_JOB_ID, .job_name = "scene", .fingerprint = MINE};
     const char *dir;
 
     make_savepoint(4, &a);
@@ -360,7 +369,7 @@ START_TEST(the_savepoint_of_a_stop_is_newer_than_the_checkpoints_before_it)
     storage_attempt_free(a);
     stop.savepoint_dir = dir;
     ck_assert_ok(ended_write(fs, JOB_DIR, &stop, &err));
-    ck_assert_ok(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err));
+    ck_assert_ok(newest_of("/ckpt", "scene"));
     ck_assert_str_eq(r.dir, dir);
     ck_assert_uint_eq(r.skip_count, 0);
     ck_assert_ok(open_path(JOB_DIR, &plain));
@@ -368,12 +377,12 @@ START_TEST(the_savepoint_of_a_stop_is_newer_than_the_checkpoints_before_it)
     ck_assert_ok(open_path(JOB_DIR "/chk-2", &plain)); /* as asked for */
     ck_assert_uint_eq(r.meta->checkpoint_id, 2);
     recovered_release(&r);
-    ck_assert_rc(recovery_newest_of_job(&scene.env, "/ckpt", "another", &r, &err), RC_NOT_FOUND);
+    ck_assert_rc(newest_of("/ckpt", "another"), RC_NOT_FOUND);
 
     ck_assert_ok(fs_rename(sim, dir, "/gone", &err));
     ck_assert_rc_msg(open_path(JOB_DIR, &plain), RC_STATE, dir);
     recovered_release(&r);
-    ck_assert_rc_msg(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err), RC_STATE, dir);
+    ck_assert_rc_msg(newest_of("/ckpt", "scene"), RC_STATE, dir);
     ck_assert_ok(scene_checkpoint(&scene, 5, &err)); /* the job went on */
     ck_assert_ok(open_path(JOB_DIR, &plain));
     ck_assert_uint_eq(r.meta->checkpoint_id, 5);
@@ -384,74 +393,183 @@ START_TEST(a_note_of_an_end_that_cannot_be_read_is_refused)
 {
     static const uint64_t lengths[] = {0, 1, 2, 9, 17};
 
-    ck_assert_ok(ended_write(
-        fs, JOB_DIR, &(struct ended){JOB_END_FINISHED, 4, 1, "/ckpt/savepoint", "scene"}, &err));
+    ck_assert_ok(note_write(fs, JOB_DIR, "ENDED", bytes_of_str("state=FINISHED\ncheckpoint_id=4\n"),
+                            &err));
     cut(JOB_DIR "/ENDED", lengths[_i]);
     ck_assert_rc_msg(open_path(JOB_DIR, &plain), RC_CORRUPT,
-                     "ENDED: not the five lines (word, checkpoint id, time, savepoint, job name) of "
-                     "a job's end; an older checkpoint could repeat results");
+                     "ENDED: not the lines that say how a job ended; an older checkpoint could "
+                     "repeat results");
 }
 END_TEST
 
-/* An earlier run, killed, and one that was resumed from its chk-3 and has come to `end`, at its
- * checkpoint 9, all of whose checkpoints are deleted. */
-static void over(enum job_end end)
+/* ---- what has ended -------------------------------------------------------------------------
+ * JOB_DIR is an earlier run of job "scene", dead, with checkpoints 1 to 3. */
+
+static int64_t newest_wall_ms(void)
 {
-    ck_assert_ok(open_path(JOB_DIR, &plain));
-    ck_assert_ok(fs_mkdir(fs, OTHER_DIR, &err));
-    ck_assert_ok(ended_write(
-        fs, OTHER_DIR,
-        &(struct ended){end, 9, r.meta->completed_wall_ms + 1, NULL, r.meta->job_name}, &err));
+    int64_t wall_ms;
+
+    ck_assert_ok(open_path(JOB_DIR "/chk-3", &plain));
+    wall_ms = r.meta->completed_wall_ms;
     recovered_release(&r);
+    return wall_ms;
+}
+
+static void origin(const char *dir, const char *fingerprint, int64_t started_wall_ms,
+                   const char *after)
+{
+    const char *ancestors[] = {after == NULL ? NULL : path_base(after)};
+    struct run_origin o = {.job_id = SCENE_JOB_ID,
+                           .job_name = "scene",
+                           .fingerprint = fingerprint,
+                           .started_wall_ms = started_wall_ms,
+                           .fresh = after == NULL,
+                           .ancestor_count = after != NULL,
+                           .ancestors = ancestors};
+
+    if (!fs_exists(sim, dir))
+        ck_assert_ok(fs_mkdir(fs, dir, &err));
+    ck_assert_ok(origin_write(fs, dir, &o, &err));
+}
+
+static void ended_at(const char *dir, enum job_end end, const char *fingerprint, int64_t wall_ms)
+{
+    struct ended e = {end, 9, wall_ms, NULL, SCENE_JOB_ID, "scene", fingerprint};
+
+    ck_assert_ok(ended_write(fs, dir, &e, &err));
+}
+
+/* A run of `fingerprint` that was resumed from JOB_DIR's chk-3 and has come to `end` at its checkpoint
+ * 9, all its checkpoints deleted. */
+static void over(enum job_end end, const char *fingerprint)
+{
+    int64_t wall_ms = newest_wall_ms() + 1;
+
+    origin(JOB_DIR, MINE, 1, NULL);
+    origin(OTHER_DIR, fingerprint, wall_ms, JOB_DIR);
+    ended_at(OTHER_DIR, end, fingerprint, wall_ms);
 }
 
 START_TEST(nothing_of_a_finished_job_is_resumed)
 {
-    over(JOB_END_FINISHED);
-    ck_assert_rc_msg(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err), RC_DONE,
-                     "job \"scene\" has finished, at checkpoint 9 (" OTHER_DIR
-                     "/ENDED): nothing is left to resume");
-    recovered_release(&r);
+    over(JOB_END_FINISHED, MINE);
+    ck_assert_rc_msg(newest_of("/ckpt", "scene"), RC_DONE,
+                     "job \"scene\" (" SCENE_JOB_ID ") has finished at checkpoint 9 (");
     ck_assert_rc_msg(open_path("/ckpt", &plain), RC_STATE,
-                     OTHER_DIR "/ENDED: job \"scene\" finished at checkpoint 9; an older "
-                               "checkpoint would repeat results");
-    ck_assert_rc_msg(open_path(OTHER_DIR, &plain), RC_STATE, "finished at checkpoint 9");
-    ck_assert_ok(open_path(JOB_DIR "/chk-2", &plain)); /* as asked for */
-    ck_assert_ok(open_path(JOB_DIR, &plain));
-    recovered_release(&r);
-    ck_assert_rc(recovery_newest_of_job(&scene.env, "/ckpt", "another", &r, &err), RC_NOT_FOUND);
+                     OTHER_DIR "/ENDED: job \"scene\" (" SCENE_JOB_ID
+                             ") has finished at checkpoint 9; an older checkpoint would repeat");
+    ck_assert_rc_msg(open_path(OTHER_DIR, &plain), RC_STATE, "there is nothing to resume");
+    ck_assert_ok(open_path(JOB_DIR, &plain)); /* as asked for */
+    ck_assert_ok(open_path(JOB_DIR "/chk-2", &plain));
+    ck_assert_rc(newest_of("/ckpt", "another"), RC_NOT_FOUND);
+}
+END_TEST
+
+/* The clock was set back between the two. */
+START_TEST(what_went_on_from_a_run_is_newer_whatever_the_clock_says)
+{
+    over(JOB_END_FINISHED, MINE);
+    ended_at(OTHER_DIR, JOB_END_FINISHED, MINE, 0);
+    ck_assert_rc(newest_of("/ckpt", "scene"), RC_DONE);
 }
 END_TEST
 
 START_TEST(nothing_older_than_a_deleted_checkpoint_is_resumed)
 {
-    enum job_end end = _i == 0 ? JOB_END_CANCELED : JOB_END_FAILED;
-    const char *text = _i == 0 ? "job \"scene\" was cancelled at checkpoint 9, and its retention"
-                               : "job \"scene\" failed at checkpoint 9, and its retention";
+    const char *text = _i == 0 ? "was cancelled at checkpoint 9, and its retention had"
+                               : "failed at checkpoint 9, and its retention had";
 
-    over(end);
-    ck_assert_rc_msg(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err), RC_STATE,
-                     text);
-    recovered_release(&r);
+    over(_i == 0 ? JOB_END_CANCELED : JOB_END_FAILED, MINE);
+    ck_assert_rc_msg(newest_of("/ckpt", "scene"), RC_STATE, text);
     ck_assert_rc_msg(open_path("/ckpt", &plain), RC_STATE, text);
+}
+END_TEST
+
+/* Statements that were changed: not the job that has finished, but that one's checkpoints are no way
+ * back either. */
+START_TEST(other_statements_are_not_called_finished)
+{
+    over(JOB_END_FINISHED, "others");
+    origin(JOB_DIR, "others", 1, NULL);
+    ck_assert_rc_msg(newest_of("/ckpt", "scene"), RC_STATE, "an older checkpoint would repeat");
+}
+END_TEST
+
+/* Two INSERTs into one table have one name: the second was not there yet when the first finished. */
+START_TEST(another_job_of_the_same_name_begins)
+{
+    scene_close(&scene);
+    ck_assert_ok(fs_remove_tree(sim, JOB_DIR, &err));
+    origin(OTHER_DIR, "others", 1, NULL);
+    ended_at(OTHER_DIR, JOB_END_FINISHED, "others", 2);
+    ck_assert_rc(newest_of("/ckpt", "scene"), RC_NOT_FOUND);
+}
+END_TEST
+
+/* ... and each of the two has its own checkpoints. */
+START_TEST(of_two_jobs_of_one_name_each_goes_on_with_its_own)
+{
+    int64_t later = newest_wall_ms() + 1;
+
+    origin(JOB_DIR, MINE, 1, NULL);
+    origin(OTHER_DIR, "others", 1, NULL);
+    ended_at(OTHER_DIR, JOB_END_FINISHED, "others", later);
+    ck_assert_ok(newest_of("/ckpt", "scene"));
+    ck_assert_str_eq(r.dir, JOB_DIR "/chk-3");
+    origin(JOB_DIR, "others", 1, NULL);
+    origin(OTHER_DIR, MINE, 1, NULL);
+    ended_at(OTHER_DIR, JOB_END_FINISHED, MINE, 2); /* before the other's checkpoint */
+    ck_assert_rc(newest_of("/ckpt", "scene"), RC_DONE);
+}
+END_TEST
+
+/* The statements were changed for a run in between, and changed back: its checkpoints are newer. */
+START_TEST(a_run_of_changed_statements_that_went_on_counts)
+{
+    scene_close(&scene);
+    ck_assert_ok(fs_rename(sim, JOB_DIR, OTHER_DIR, &err));
+    origin(OTHER_DIR, MINE, 1, NULL);
+    ck_assert_ok(scene_open(&scene, &err));
+    ck_assert_ok(scene_checkpoint(&scene, 7, &err));
+    origin(JOB_DIR, "changed", 1, OTHER_DIR);
+    ck_assert_ok(newest_of("/ckpt", "scene"));
+    ck_assert_str_eq(r.dir, JOB_DIR "/chk-7");
+    origin(JOB_DIR, "unrelated", 1, NULL);
+    ck_assert_ok(newest_of("/ckpt", "scene"));
+    ck_assert_str_eq(r.dir, OTHER_DIR "/chk-3");
+}
+END_TEST
+
+/* It was started anew after the end, and killed before its first checkpoint: nothing is out. */
+START_TEST(a_start_from_nothing_after_the_end_begins_again)
+{
+    int64_t later = newest_wall_ms() + 2;
+
+    over(JOB_END_FINISHED, MINE);
+    origin("/ckpt/dddddddddddddddddddddddddddddddd", MINE, later, NULL);
+    ck_assert_rc_msg(newest_of("/ckpt", "scene"), RC_NOT_FOUND, "began from nothing");
+    origin("/ckpt/dddddddddddddddddddddddddddddddd", MINE, 1, NULL); /* before it */
+    ck_assert_rc(newest_of("/ckpt", "scene"), RC_DONE);
+    origin("/ckpt/dddddddddddddddddddddddddddddddd", "others", later, NULL);
+    ck_assert_rc(newest_of("/ckpt", "scene"), RC_DONE);
+    origin("/ckpt/dddddddddddddddddddddddddddddddd", MINE, later, JOB_DIR); /* not from nothing */
+    ck_assert_rc(newest_of("/ckpt", "scene"), RC_DONE);
 }
 END_TEST
 
 /* The process died between the note and the deletion. */
 START_TEST(a_checkpoint_beside_the_note_serves_a_cancelled_job_and_not_a_finished_one)
 {
-    struct ended e = {JOB_END_CANCELED, 3, 1, NULL, "scene"};
+    struct ended e = {JOB_END_CANCELED, 3, 1, NULL, SCENE_JOB_ID, "scene", MINE};
 
     ck_assert_ok(ended_write(fs, JOB_DIR, &e, &err));
-    ck_assert_ok(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err));
+    ck_assert_ok(newest_of("/ckpt", "scene"));
     ck_assert_uint_eq(r.meta->checkpoint_id, 3);
-    recovered_release(&r);
     e.end = JOB_END_FINISHED;
     ck_assert_ok(ended_write(fs, JOB_DIR, &e, &err));
-    ck_assert_rc(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err), RC_DONE);
-    recovered_release(&r);
-    ck_assert_ok(scene_checkpoint(&scene, 4, &err)); /* of a later life in that directory */
-    ck_assert_ok(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err));
+    ck_assert_rc(newest_of("/ckpt", "scene"), RC_DONE);
+    ck_assert_ok(scene_checkpoint(&scene, 4, &err)); /* it went on */
+    ck_assert_ok(newest_of("/ckpt", "scene"));
     ck_assert_uint_eq(r.meta->checkpoint_id, 4);
 }
 END_TEST
@@ -459,14 +577,15 @@ END_TEST
 /* A run after the finished one, nothing of which can be read: to say "finished" would be wrong. */
 START_TEST(a_finished_run_is_no_answer_for_a_later_one_that_is_damaged)
 {
-    over(JOB_END_FINISHED);
+    over(JOB_END_FINISHED, MINE);
     scene_close(&scene);
     ck_assert_ok(fs_rename(sim, JOB_DIR, "/ckpt/eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee", &err));
     ck_assert_ok(scene_open(&scene, &err));
     ck_assert_ok(scene_checkpoint(&scene, 12, &err));
+    origin(JOB_DIR, MINE, 1, NULL);
+    origin(OTHER_DIR, MINE, 1, "/ckpt/eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee");
     ck_assert_ok(fs_unlink(sim, shared_of(12), &err));
-    ck_assert_rc_msg(recovery_newest_of_job(&scene.env, "/ckpt", "scene", &r, &err), RC_CORRUPT,
-                     shared_of(12));
+    ck_assert_rc_msg(newest_of("/ckpt", "scene"), RC_CORRUPT, shared_of(12));
     ck_assert_uint_eq(r.skip_count, 1);
 }
 END_TEST
@@ -505,7 +624,13 @@ TEST_MAIN("recovery", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, the_savepoint_of_a_stop_is_newer_than_the_checkpoints_before_it);
           tcase_add_loop_test(tc, a_note_of_an_end_that_cannot_be_read_is_refused, 0, 5);
           tcase_add_test(tc, nothing_of_a_finished_job_is_resumed);
+          tcase_add_test(tc, what_went_on_from_a_run_is_newer_whatever_the_clock_says);
           tcase_add_loop_test(tc, nothing_older_than_a_deleted_checkpoint_is_resumed, 0, 2);
+          tcase_add_test(tc, other_statements_are_not_called_finished);
+          tcase_add_test(tc, another_job_of_the_same_name_begins);
+          tcase_add_test(tc, of_two_jobs_of_one_name_each_goes_on_with_its_own);
+          tcase_add_test(tc, a_run_of_changed_statements_that_went_on_counts);
+          tcase_add_test(tc, a_start_from_nothing_after_the_end_begins_again);
           tcase_add_test(
               tc, a_checkpoint_beside_the_note_serves_a_cancelled_job_and_not_a_finished_one);
           tcase_add_test(tc, a_finished_run_is_no_answer_for_a_later_one_that_is_damaged);

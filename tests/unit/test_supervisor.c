@@ -1,6 +1,7 @@
 /* test_supervisor.c - whole jobs of a toy source, sum and sink, on the real file system and
  * threads: whatever happens between, the board shows each row once, and keyed state at the end of
  * the input comes to the same. */
+#include "checkpoint/recovery.h"
 #include "job/runtime/dispatcher.h"
 #include "job/runtime/supervisor.h"
 #include "tests/lib/check_ext.h"
@@ -303,7 +304,8 @@ START_TEST(cancel_and_resume)
     struct job *job;
     struct job_restore restore = {.resume = true};
     struct graph *g;
-    char id[64], path[80];
+    char id[64], path[128];
+    uint64_t retained;
 
     set("state.backend.type", _i == 0 ? "hashmap" : ROCKSDB);
     board.pause_ns = NS_PER_MS;
@@ -324,7 +326,7 @@ START_TEST(cancel_and_resume)
     /* That older checkpoint is no way back: its rows are out. */
     g = toy_graph(&board, 1, 1, 10);
     ck_assert_rc_msg(job_start(&env, config, g, &restore, &job, &err), RC_DONE,
-                     "job \"toy\" has finished");
+                     "has finished at checkpoint");
     err_clear(&err);
     restore = (struct job_restore){.path = tmpdir_at(&tmp, "cp")};
     ck_assert_rc_msg(job_start(&env, config, g, &restore, &job, &err), RC_STATE, "finished");
@@ -332,6 +334,8 @@ START_TEST(cancel_and_resume)
     /* A checkpoint in memory takes no snapshot's place. */
     set("execution.checkpointing.storage", "jobmanager");
     snprintf(path, sizeof path, "cp/%s", id);
+    ck_assert_ok(recovery_newest_id(env.fs, tmpdir_at(&tmp, path), &retained, &err));
+    snprintf(path, sizeof path, "cp/%s/chk-%llu", id, (unsigned long long)retained);
     restore = (struct job_restore){.path = tmpdir_at(&tmp, path), .claim_mode = CLAIM_CLAIM};
     ck_assert_rc_msg(job_start(&env, config, g, &restore, &job, &err), RC_INVALID,
                      "execution.checkpointing.dir");
@@ -356,7 +360,7 @@ START_TEST(cancel_deletes_when_told_so)
     /* Not from nothing either: what was committed would come again. */
     g = toy_graph(&board, 1, 1, 10);
     ck_assert_rc_msg(job_start(&env, config, g, &restore, &job, &err), RC_STATE,
-                     "job \"toy\" was cancelled at checkpoint");
+                     "was cancelled at checkpoint");
     graph_free(g);
 }
 END_TEST

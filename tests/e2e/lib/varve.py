@@ -422,6 +422,9 @@ def snapshot_files(snapshot):
     return found
 
 
+NOTE = re.compile("LOCK|ORIGIN|ENDED|SAVEPOINT-[0-9]+")  # what is neither state nor _metadata
+
+
 def audit(job_directory, finished=False):
     """A job directory holds what its snapshots name, and nothing else. `finished`: its process ended by itself, so no
     incomplete checkpoint may lie there either. The count is ours, from the listing; varve's own must agree."""
@@ -429,7 +432,7 @@ def audit(job_directory, finished=False):
     named, there = named_files(job_directory, r), set()
     for at, _, names in os.walk(job_directory):
         there |= {os.path.join(at, n) for n in names}
-    there = {f for f in there if os.path.basename(f) not in ("LOCK", "ENDED") and not os.path.basename(f).startswith("SAVEPOINT-")}
+    there = {f for f in there if not NOTE.fullmatch(os.path.basename(f))}
     incomplete = [c["path"] for c in r["checkpoints"] if c["status"] != "complete"]
     strangers = sorted(there - named)
     if not finished:  # a killed process leaves the attempt under way; a restore never offers it

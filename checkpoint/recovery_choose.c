@@ -1,0 +1,234 @@
+/* recovery_choose.c - which of several snapshots a resume goes on from, and when from none.
+ *
+ * The newest that verifies; but nothing older than what has ended. Names alone do not say which job
+ * is which: two INSERTs into one table are two jobs of one name. So where a run of the very
+ * statements asked for is known, only such runs count, and those that went on from them (with the
+ * statements changed); where none is, all snapshots of that name do. */
+#include "checkpoint/layout.h"
+#include "checkpoint/recovery_priv.h"
+
+#include <inttypes.h>
+
+struct choice {
+    const struct candidates *c;
+    const struct recovery_options *options;
+    struct recovered *r;
+    const char *dir;
+    bool own_known;                 /* a run of these statements is among them */
+    const struct candidate_group *barred_by; /* the newest snapshot that is barred; NULL: none is */
+    bool all_too_new;
+};
+
+/* ---- which count ---------------------------------------------------------------------------- */
+
+static bool is_own(const struct choice *ch, const struct candidate *k)
+{
+    const char *asked = ch->options->fingerprint;
+
+    return asked != NULL && k->fingerprint != NULL && strcmp(k->fingerprint, asked) == 0;
+}
+
+/* One of nobody knows which job may be of the one asked for: to pass it over in silence would start
+ * that job from nothing. */
+static bool has_that_name(const struct choice *ch, const struct candidate *k)
+{
+    const char *asked = ch->options->job_name, *is = k->group->job_name;
+
+    return asked == NULL || is == NULL || strcmp(is, asked) == 0;
+}
+
+/* Its run went on from one of these statements. */
+static bool came_from_own(const struct choice *ch, const struct candidate *k)
+{
+    for (size_t a = 0; a < k->group->ancestor_count; a++)
+        for (size_t i = 0; i < ch->c->count; i++)
+            if (is_own(ch, &ch->c->items[i]) &&
+                strcmp(path_base(ch->c->items[i].group->dir), k->group->ancestors[a]) == 0)
+                return true;
+    return false;
+}
+
+static bool counts(const struct choice *ch, const struct candidate *k)
+{
+    if (!has_that_name(ch, k))
+        return false;
+    if (is_own(ch, k) || (k->rc != RC_OK && k->group->job_name == NULL))
+        return true;
+    if (k->kind == CANDIDATE_BEGUN || (k->kind == CANDIDATE_OVER && k->rc == RC_OK))
+        return false; /* of other statements: no reason why these should not run */
+    return !ch->own_known || k->group->fingerprint == NULL || came_from_own(ch, k);
+}
+
+/* ---- what is said --------------------------------------------------------------------------- */
+
+static void add_skip(struct choice *ch, const struct candidate *k, const char *reason)
+{
+    struct recovered *r = ch->r;
+
+    ASSERT(r->skip_count < ch->c->count);
+    r->skips[r->skip_count++] =
+        (struct recovery_skip){arena_strdup(r->arena, k->dir), arena_strdup(r->arena, reason)};
+}
+
+/* "none of the 3 snapshots in .. can be restored: a: why; b: why" */
+static enum rc none_left(const struct choice *ch, struct err *err)
+{
+    struct buf text = {0};
+    enum rc rc;
+
+    buf_printf(&text, "none of the %zu snapshots in %s can be restored:", ch->r->skip_count,
+               ch->dir);
+    for (size_t i = 0; i < ch->r->skip_count && text.len < ERR_MSG_MAX * 3 / 4; i++)
+        buf_printf(&text, "\n  %s", ch->r->skips[i].reason);
+    rc = err_set(err, ch->all_too_new ? RC_VERSION : RC_CORRUPT, "%s", buf_cstr(&text));
+    buf_release(&text);
+    return rc;
+}
+
+/* Its results are committed: from an older checkpoint they would come twice. */
+static enum rc refuse_stop(const struct candidate *k, enum rc rc, const char *reason,
+                           struct err *err)
+{
+    return err_set(err, rc == RC_NOT_FOUND ? RC_STATE : rc,
+                   "%s/%s: the job was stopped with savepoint %s, which cannot be restored (%s); "
+                   "an older checkpoint would repeat results: name one to start from, or delete "
+                   "that file",
+                   k->group->dir, LAYOUT_ENDED, k->dir, reason);
+}
+
+static enum rc refuse_unreadable(const struct candidate *k, struct err *err)
+{
+    return err_set(err, k->rc,
+                   "%s; an older checkpoint could repeat results: name one to start from, or "
+                   "delete that file",
+                   k->reason);
+}
+
+/* "finished", "was cancelled at checkpoint 9, and its retention had its checkpoints deleted" */
+static void describe_end(const struct ended *e, struct buf *out)
+{
+    buf_printf(out, "job \"%s\" (%s) %s", e->job_name, e->job_id,
+               e->end == JOB_END_FINISHED   ? "has finished"
+               : e->end == JOB_END_CANCELED ? "was cancelled"
+                                            : "failed");
+    if (e->checkpoint_id > 0)
+        buf_printf(out, " at checkpoint %" PRIu64, e->checkpoint_id);
+    if (e->end != JOB_END_FINISHED)
+        buf_append_str(out, ", and its retention had its checkpoints deleted");
+}
+
+/* `g` has an ENDED. own: of the very statements asked for. */
+static enum rc refuse_over(const struct choice *ch, const struct candidate_group *g, bool own,
+                           struct err *err)
+{
+    const struct ended *e = g->ended;
+    struct buf text = {0};
+    enum rc rc;
+
+    describe_end(e, &text);
+    if (own && e->end == JOB_END_FINISHED)
+        rc = err_set(err, RC_DONE, "%s (%s/%s): nothing is left to resume", buf_cstr(&text), g->dir,
+                     LAYOUT_ENDED);
+    else if (ch->barred_by != NULL)
+        rc = err_set(err, RC_STATE,
+                     "%s/%s: %s; an older checkpoint would repeat results: name one to start "
+                     "from, start anew, or delete that file",
+                     g->dir, LAYOUT_ENDED, buf_cstr(&text));
+    else
+        rc = err_set(err, RC_STATE,
+                     "%s/%s: %s: there is nothing to resume; start anew, or delete that file",
+                     g->dir, LAYOUT_ENDED, buf_cstr(&text));
+    buf_release(&text);
+    return rc;
+}
+
+static enum rc nothing_found(const struct choice *ch, struct err *err)
+{
+    const char *job_name = ch->options->job_name;
+
+    if (ch->barred_by != NULL)
+        return refuse_over(ch, ch->barred_by, false, err);
+    for (size_t i = 0; job_name == NULL && i < ch->c->count; i++)
+        if (ch->c->items[i].kind == CANDIDATE_OVER)
+            return refuse_over(ch, ch->c->items[i].group, false, err);
+    return err_set(err, RC_NOT_FOUND, "%s: holds no completed checkpoint or savepoint%s%s%s",
+                   ch->dir, job_name == NULL ? "" : " of job \"",
+                   job_name == NULL ? "" : job_name, job_name == NULL ? "" : "\"");
+}
+
+/* What comes after the chosen one is older, but for directories in which nothing can be read: their
+ * age is a guess. */
+static void skip_unknown(struct choice *ch, size_t chosen)
+{
+    for (size_t i = chosen + 1; ch->options->job_name != NULL && i < ch->c->count; i++) {
+        const struct candidate *k = &ch->c->items[i];
+
+        if (k->rc != RC_OK && k->group->job_name == NULL)
+            add_skip(ch, k, k->reason);
+    }
+}
+
+/* ---- the choice ----------------------------------------------------------------------------- */
+
+/* *done: it is decided. A snapshot that cannot be used is noted, and the search goes on. */
+static enum rc consider(struct choice *ch, struct fs *fs, const struct candidate *k, bool *done,
+                        struct err *err)
+{
+    struct err local = {0};
+    const char *reason;
+    enum rc rc = k->rc;
+
+    *done = true;
+    if (k->kind == CANDIDATE_OVER && rc != RC_OK)
+        return refuse_unreadable(k, err);
+    if ((k->kind == CANDIDATE_OVER || k->kind == CANDIDATE_BEGUN) && ch->r->skip_count > 0)
+        return none_left(ch, err); /* of a later run nothing can be read: this is old news */
+    if (k->kind == CANDIDATE_OVER)
+        return refuse_over(ch, k->group, true, err);
+    if (k->kind == CANDIDATE_BEGUN)
+        return err_set(err, RC_NOT_FOUND, "%s: its run began from nothing and completed nothing",
+                       k->dir);
+    if (candidate_barred_by(k) != NULL) {
+        if (ch->barred_by == NULL)
+            ch->barred_by = candidate_barred_by(k);
+        *done = false;
+        return RC_OK;
+    }
+    if (rc == RC_OK)
+        rc = recovery_try(fs, k->dir, true, ch->r, &local);
+    if (rc == RC_OK)
+        return RC_OK;
+    reason = k->reason != NULL ? k->reason : local.msg;
+    if (rc == RC_IO)
+        return err_set(err, rc, "%s", reason);
+    if (k->kind == CANDIDATE_STOP)
+        return refuse_stop(k, rc, reason, err);
+    ch->all_too_new = ch->all_too_new && rc == RC_VERSION;
+    add_skip(ch, k, reason);
+    *done = false;
+    return RC_OK;
+}
+
+enum rc recovery_choose(struct fs *fs, const char *dir, const struct candidates *c,
+                        const struct recovery_options *options, struct recovered *r,
+                        struct err *err)
+{
+    struct choice ch = {.c = c, .options = options, .r = r, .dir = dir, .all_too_new = true};
+
+    r->skips = ARENA_ARRAY(r->arena, c->count, struct recovery_skip);
+    for (size_t i = 0; i < c->count; i++)
+        ch.own_known = ch.own_known || (is_own(&ch, &c->items[i]) &&
+                                        has_that_name(&ch, &c->items[i]));
+    for (size_t i = 0; i < c->count; i++) {
+        bool done;
+
+        if (!counts(&ch, &c->items[i]))
+            continue;
+        RETURN_IF_ERR(consider(&ch, fs, &c->items[i], &done, err));
+        if (done) {
+            skip_unknown(&ch, i);
+            return RC_OK;
+        }
+    }
+    return r->skip_count == 0 ? nothing_found(&ch, err) : none_left(&ch, err);
+}

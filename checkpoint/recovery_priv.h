@@ -1,0 +1,16 @@
+/* recovery_priv.h - what recovery.c and recovery_choose.c share. */
+#ifndef VARVE_CHECKPOINT_RECOVERY_PRIV_H
+#define VARVE_CHECKPOINT_RECOVERY_PRIV_H
+
+#include "checkpoint/candidates.h"
+#include "checkpoint/recovery.h"
+
+/* Reads and proves the snapshot in `dir` into r. */
+MUST_USE enum rc recovery_try(struct fs *fs, const char *dir, bool digests, struct recovered *r,
+                              struct err *err);
+/* The first of the candidates in `dir` that may be gone on from, and verifies. */
+MUST_USE enum rc recovery_choose(struct fs *fs, const char *dir, const struct candidates *c,
+                                 const struct recovery_options *options, struct recovered *r,
+                                 struct err *err);
+
+#endif
