@@ -492,7 +492,8 @@ static void start_next(struct coordinator *c)
             if (request.kind == REQUEST_STOP || request.kind == REQUEST_STOP_DRAIN) {
                 answer_stop(c, RC_STATE, 0, checkpoint_failure_str(FAILURE_NOT_ALL_RUNNING));
                 start_scheduler(c);
-            } else {
+            } else if (request.origin == ORIGIN_USER || !c->config.final_checkpoint) {
+                /* With a final checkpoint tasks end all at once, after it: none fails then. */
                 refuse(c, &request, FAILURE_NOT_ALL_RUNNING);
                 stats_tracker_failed_early(c->stats);
             }

@@ -626,6 +626,19 @@ void driver_task_finished(struct checkpoint_driver *d, uint32_t task)
     feed_task(d, EVENT_TASK_FINISHED, task);
 }
 
+/* With it all tasks have taken their part of the attempt past the end of their data. */
+static bool is_last_of_final(const struct checkpoint_driver *d, const struct attempt *a,
+                             const struct task_event *ev)
+{
+    if (!d->final_checkpoint || d->down || a == NULL || a->complete ||
+        a->id != ev->checkpoint_id || a->barrier.kind != CHECKPOINT_PERIODIC || !ev->data_ended)
+        return false;
+    for (uint32_t i = 0; i < d->task_count; i++)
+        if (i != ev->task && (a->acks[i] == NULL || !a->acks[i]->data_ended))
+            return false;
+    return true;
+}
+
 void driver_ack(struct checkpoint_driver *d, struct task_event *ev_take)
 {
     struct attempt *a = d->attempt;
@@ -636,6 +649,10 @@ void driver_ack(struct checkpoint_driver *d, struct task_event *ev_take)
         .ack = ev_take->stats,
     };
 
+    /* The attempt that it completes is the final one: none may begin after it. */
+    if (is_last_of_final(d, a, ev_take))
+        for (uint32_t i = 0; i < d->task_count; i++)
+            feed_task(d, EVENT_TASK_END_OF_DATA, i);
     if (a != NULL && a->id == ev_take->checkpoint_id && !a->complete &&
         a->acks[ev_take->task] == NULL)
         a->acks[ev_take->task] = ev_take;

@@ -426,6 +426,26 @@ START_TEST(wrong_input_is_final)
 }
 END_TEST
 
+/* None begins between the final one and the end of the tasks, to be counted as failed. */
+START_TEST(a_job_that_ended_well_has_no_failed_checkpoint)
+{
+    struct checkpoint_stats stats;
+    struct arena *a = arena_new(0);
+    struct job *job;
+
+    set("execution.checkpointing.interval", "10 ms");
+    board.rows_per_lane = 300 + 35 * (uint64_t)_i;
+    board.pause_ns = NS_PER_MS;
+    job = start(2, 2, NULL);
+    expect_end(job, JOB_FINISHED);
+    job_checkpoint_stats(job, a, &stats);
+    ck_assert_uint_ge(stats.completed_count, 1);
+    ck_assert_uint_eq(stats.failed_count, 0);
+    job_free(job);
+    arena_free(a);
+}
+END_TEST
+
 START_TEST(attempts_are_counted)
 {
     struct arena *a = arena_new(0);
@@ -591,6 +611,7 @@ TEST_MAIN("supervisor", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_loop_test(tc, cancel_and_resume, 0, 2);
           tcase_add_test(tc, cancel_deletes_when_told_so);
           tcase_add_loop_test(tc, suspend_keeps_and_can_be_resumed, 0, 2);
+          tcase_add_loop_test(tc, a_job_that_ended_well_has_no_failed_checkpoint, 0, 20);
           tcase_add_loop_test(tc, wrong_input_is_final, 0, 2);
           tcase_add_test(tc, attempts_are_counted);
           tcase_add_loop_test(tc, a_failed_snapshot_answers_and_restarts, 0, 3);
