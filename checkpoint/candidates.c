@@ -129,7 +129,9 @@ static enum rc add_end(struct gather *g, struct candidate_group *group, struct e
 {
     struct ended *e = ARENA_NEW(g->arena, struct ended);
     struct err local = {0};
+    char path[FS_PATH_MAX];
     struct candidate *k;
+    struct fs_stat st;
     enum rc rc = ended_read(g->fs, group->dir, g->arena, e, &local);
 
     if (rc == RC_NOT_FOUND)
@@ -139,6 +141,9 @@ static enum rc add_end(struct gather *g, struct candidate_group *group, struct e
     if (rc != RC_OK) { /* it may be the newest of all: whoever meets it stops there */
         k = add(g, CANDIDATE_OVER, group, group->dir);
         k->id = LAYOUT_CHECKPOINT_ID_MAX;
+        RETURN_IF_ERR(path_join(path, sizeof path, group->dir, LAYOUT_ENDED, err));
+        if (fs_stat(g->fs, path, &st, NULL) == RC_OK)
+            k->wall_ms = st.mtime_wall_ms;
         k->rc = rc;
         k->reason = arena_strdup(g->arena, local.msg);
         return RC_OK;
@@ -173,6 +178,7 @@ static enum rc look_into_job(struct gather *g, const char *dir, struct err *err)
     group->dir = dir;
     group->job_name = origin.job_name; /* NULL: older, or damaged: its checkpoints tell */
     group->fingerprint = origin.fingerprint;
+    group->from = origin.from;
     group->ancestor_count = origin.ancestor_count;
     group->ancestors = origin.ancestors;
     for (size_t i = 0; i < g->checkpoints.count; i++) {
@@ -187,8 +193,9 @@ static enum rc look_into_job(struct gather *g, const char *dir, struct err *err)
         RETURN_IF_ERR(look_at(g, k, group, err));
     }
     RETURN_IF_ERR(add_end(g, group, err));
-    if (g->count == first && origin.fresh)
+    if (g->count == first && origin.from != NULL)
         add(g, CANDIDATE_BEGUN, group, dir)->wall_ms = origin.started_wall_ms;
+    group->begun = g->count > first && g->items[g->count - 1].kind == CANDIDATE_BEGUN;
     return RC_OK;
 }
 
@@ -209,7 +216,7 @@ static enum rc look_at_savepoints(struct gather *g, struct err *err)
 static void date_groups(struct gather *g)
 {
     for (size_t i = 0, end; i < g->count; i = end) {
-        struct candidate_group *group = (struct candidate_group *)g->items[i].group;
+        struct candidate_group *group = g->items[i].group;
         const struct candidate *best = NULL;
 
         for (end = i; end < g->count && g->items[end].group == group; end++) {
@@ -269,30 +276,57 @@ static int by_job_id(const void *a, const void *b)
     return strcmp(path_base((*x)->dir), path_base((*y)->dir));
 }
 
-static struct candidate_group *group_of(const struct gather *g, const char *job_id)
+static int by_depth(const void *a, const void *b)
+{
+    const struct candidate_group *const *x = a, *const *y = b;
+
+    return ((*x)->ancestor_count > (*y)->ancestor_count) -
+           ((*x)->ancestor_count < (*y)->ancestor_count);
+}
+
+struct candidate_group *candidates_group(const struct candidates *c, const char *job_id)
 {
     struct candidate_group key = {.dir = job_id}, *at = &key, **found;
 
-    found = g->group_count == 0
+    found = c->group_count == 0
                 ? NULL
-                : bsearch(&at, g->groups, g->group_count, sizeof(struct candidate_group *), by_job_id);
+                : bsearch(&at, c->groups, c->group_count, sizeof(struct candidate_group *),
+                          by_job_id);
     return found == NULL ? NULL : *found;
 }
 
-static void follow(struct gather *g)
+/* A run has more ancestors than each of them: those come before it. */
+static void follow(struct gather *g, const struct candidates *c)
 {
-    if (g->group_count > 1)
-        qsort(g->groups, g->group_count, sizeof(struct candidate_group *), by_job_id);
-    for (size_t i = 0; i < g->group_count; i++) {
-        const struct candidate_group *after = g->groups[i];
+    struct candidate_group **order = arena_copy(g->arena, c->groups, c->group_count * sizeof *order);
 
-        for (size_t a = 0; after->ended != NULL && a < after->ancestor_count; a++) {
-            struct candidate_group *before = group_of(g, after->ancestors[a]);
+    qsort(order, c->group_count, sizeof(struct candidate_group *), by_depth);
+    for (size_t i = 0; i < c->group_count; i++) {
+        struct candidate_group *after = order[i];
 
-            if (before != NULL)
+        for (size_t a = 0; a < after->ancestor_count; a++) {
+            struct candidate_group *before = candidates_group(c, after->ancestors[a]);
+
+            if (before == NULL)
+                continue;
+            if (after->ended != NULL)
                 before->after = after;
+            before->gone_on_from = true;
+            if (after->wall_ms <= before->wall_ms && !after->begun)
+                after->wall_ms = before->wall_ms + 1;
         }
     }
+}
+
+/* What a run started from that others went on from is known: that it began says nothing. */
+static void drop_begun(struct gather *g)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < g->count; i++)
+        if (g->items[i].kind != CANDIDATE_BEGUN || !g->items[i].group->gone_on_from)
+            g->items[kept++] = g->items[i];
+    g->count = kept;
 }
 
 enum rc candidates_gather(struct fs *fs, const char *dir, bool savepoints, struct arena *arena,
@@ -314,7 +348,13 @@ enum rc candidates_gather(struct fs *fs, const char *dir, bool savepoints, struc
         GOTO_IF_ERR(look_into_job(&g, jobs.list[i], err));
     }
     date_groups(&g);
-    follow(&g);
+    out->group_count = g.group_count;
+    if (g.group_count > 0) {
+        qsort(g.groups, g.group_count, sizeof(struct candidate_group *), by_job_id);
+        out->groups = arena_copy(arena, g.groups, g.group_count * sizeof *g.groups);
+        follow(&g, out);
+    }
+    drop_begun(&g);
     if (g.count > 1)
         qsort(g.items, g.count, sizeof *g.items, newest_first);
     out->job_count = jobs.count;

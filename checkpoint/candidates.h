@@ -15,21 +15,25 @@ enum candidate_kind {
     CANDIDATE_SNAPSHOT, /* with a _metadata, readable or not (B02: without one it is none) */
     CANDIDATE_STOP,     /* the savepoint that an ENDED names, there or not */
     CANDIDATE_OVER,     /* an ENDED without savepoint: there is nothing to go on with */
-    CANDIDATE_BEGUN,    /* a run that started from nothing and completed no checkpoint */
+    CANDIDATE_BEGUN,    /* a run that completed no checkpoint: nothing of it is out */
 };
 struct candidate_group {
     const char *dir;
     const char *job_name;      /* NULL: nothing there says it */
     const char *fingerprint;   /* of the run whose directory it is; NULL: not known */
+    const char *from;          /* the snapshot that this run started from; "": nothing */
     size_t ancestor_count;     /* job ids of the runs that it went on from */
     const char **ancestors;
     const struct ended *ended; /* NULL: none that can be read */
     const struct candidate_group *after; /* whose run went on from here and has an ENDED; NULL: none */
-    int64_t wall_ms;           /* of its newest readable member; none readable: the latest */
+    int64_t wall_ms; /* of its newest readable member; none readable: the latest; later than those
+                      * of the runs that it went on from, whatever the clock said */
+    bool begun, gone_on_from; /* its one item is BEGUN; a run names it as an ancestor */
+    bool own;                 /* for who chooses */
 };
 struct candidate {
     enum candidate_kind kind;
-    const struct candidate_group *group;
+    struct candidate_group *group;
     const char *dir;         /* of the snapshot; else the group's */
     const char *fingerprint; /* of its run; NULL: not known */
     uint64_t id;             /* 0: not known */
@@ -40,7 +44,10 @@ struct candidate {
 struct candidates {
     size_t count, job_count; /* job_count: directories of jobs, empty ones too */
     struct candidate *items;
+    size_t group_count;
+    struct candidate_group **groups; /* of jobs, by job id */
 };
+struct candidate_group *candidates_group(const struct candidates *c, const char *job_id);
 
 /* Everything in `arena`. RC_NOT_FOUND: no such directory; RC_IO: something cannot be looked at now,
  * so nothing can be said. */

@@ -107,6 +107,18 @@ bool job_dir_is_deserted(struct fs *fs, const char *job_dir)
            (!fs_exists(fs, path) || lock_is_free(fs, path));
 }
 
+bool job_dir_is_copy(struct fs *fs, const char *job_dir)
+{
+    char path[FS_PATH_MAX], who[HOLDER_MAX], made_as[FS_PATH_MAX];
+
+    if (path_join(path, sizeof path, job_dir, LAYOUT_LOCK, NULL) != RC_OK)
+        return false;
+    read_holder(fs, path, who, made_as);
+    return made_as[0] != '\0' && strcmp(made_as, job_dir) != 0 &&
+           path_join(path, sizeof path, made_as, LAYOUT_LOCK, NULL) == RC_OK &&
+           fs_exists(fs, path);
+}
+
 /* ---- a retained checkpoint's shared files --------------------------------------------------- */
 
 struct shared_names {

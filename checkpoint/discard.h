@@ -19,6 +19,9 @@ MUST_USE enum rc job_dir_lock(struct fs *fs, const char *job_dir, const char *ho
  * holds, and neither does anybody hold that of the directory of which it is a copy. */
 bool job_dir_is_deserted(struct fs *fs, const char *job_dir);
 
+/* Its LOCK was made elsewhere, and there still is one. */
+bool job_dir_is_copy(struct fs *fs, const char *job_dir);
+
 /* Delete the snapshot in `dir`: _metadata first and durably, then what it names alone, then the
  * directory.
  *   sweep   the job's whole directory is ours now (claimed): also take what a crash left in it

@@ -12,24 +12,23 @@ void origin_encode(const struct run_origin *o, struct buf *out)
     note_put(out, "job_name", o->job_name);
     note_put(out, "fingerprint", o->fingerprint);
     note_put_number(out, "started", o->started_wall_ms < 0 ? 0 : (uint64_t)o->started_wall_ms);
-    note_put_number(out, "fresh", o->fresh ? 1 : 0);
+    note_put(out, "from", o->from);
     for (size_t i = 0; i < o->ancestor_count; i++)
         note_put(out, "after", o->ancestors[i]);
 }
 
 enum rc origin_parse(struct note note, struct run_origin *out, struct err *err)
 {
-    uint64_t started, fresh;
+    uint64_t started;
 
     *out = (struct run_origin){0};
     if (!note_take(&note, "job_id", &out->job_id) ||
         !note_take(&note, "job_name", &out->job_name) ||
         !note_take(&note, "fingerprint", &out->fingerprint) ||
         !note_take_number(&note, "started", INT64_MAX, &started) ||
-        !note_take_number(&note, "fresh", 1, &fresh))
+        !note_take(&note, "from", &out->from) || (out->from[0] != '\0' && out->from[0] != '/'))
         goto bad;
     out->started_wall_ms = (int64_t)started;
-    out->fresh = fresh == 1;
     out->ancestors = ARENA_ARRAY(note.arena, LINEAGE_ANCESTORS_MAX, const char *);
     while (!note_is_empty(&note)) {
         const char *id;
@@ -112,15 +111,6 @@ static bool left_nothing(const struct env *env, const char *job_dir, uint64_t id
 
 /* ---- ancestors ------------------------------------------------------------------------------ */
 
-static bool retains(struct fs *fs, const char *root, const char *job_id)
-{
-    char dir[FS_PATH_MAX];
-    struct contents c;
-
-    return layout_job_dir(dir, sizeof dir, root, job_id, NULL) == RC_OK &&
-           look_into(fs, dir, &c) && c.newest_completed != 0;
-}
-
 static bool is_among(const struct run_origin *o, const char *job_id)
 {
     for (size_t i = 0; i < o->ancestor_count; i++)
@@ -133,7 +123,7 @@ enum rc lineage_ancestors(const struct env *env, const char *snapshot_dir, const
                           const char *root, struct arena *arena, struct run_origin *out,
                           const char **parent_dir, struct err *err)
 {
-    char parent[FS_PATH_MAX], beside[FS_PATH_MAX];
+    char parent[FS_PATH_MAX];
     struct run_origin before;
     struct err local = {0};
     uint64_t id;
@@ -150,15 +140,13 @@ enum rc lineage_ancestors(const struct env *env, const char *snapshot_dir, const
         return RC_OK;
     if (!layout_is_job_id(path_base(parent)) || !job_dir_is_deserted(env->fs, parent))
         return RC_OK;
-    RETURN_IF_ERR(path_dir(beside, sizeof beside, parent, err));
     *parent_dir = arena_strdup(arena, parent);
     out->ancestors[out->ancestor_count++] = path_base(*parent_dir);
     rc = origin_read(env->fs, parent, arena, &before, &local);
     if (rc == RC_IO)
         return err_set(err, rc, "%s", local.msg);
     for (size_t i = 0; rc == RC_OK && i < before.ancestor_count; i++)
-        if (out->ancestor_count < LINEAGE_ANCESTORS_MAX && !is_among(out, before.ancestors[i]) &&
-            retains(env->fs, beside, before.ancestors[i]))
+        if (out->ancestor_count < LINEAGE_ANCESTORS_MAX && !is_among(out, before.ancestors[i]))
             out->ancestors[out->ancestor_count++] = before.ancestors[i];
     return RC_OK;
 }
@@ -206,6 +194,6 @@ bool lineage_may_take_over(const struct env *env, const char *job_dir, uint64_t 
         path_dir(own_root, sizeof own_root, own_dir, &ignored) != RC_OK ||
         strcmp(root, own_root) != 0)
         return false;
-    return left_nothing(env, job_dir, id) &&
+    return !job_dir_is_copy(env->fs, job_dir) && left_nothing(env, job_dir, id) &&
            fs_list(env->fs, root, ask_one, &s, &ignored) == RC_OK && !s.in_the_way;
 }

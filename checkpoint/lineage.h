@@ -14,15 +14,15 @@
 #include "base/env.h"
 #include "checkpoint/note.h"
 
-#define LINEAGE_ANCESTORS_MAX 1000u /* nearest ones; only those that retain a checkpoint count */
+#define LINEAGE_ANCESTORS_MAX 1000u /* nearest ones */
 
 struct run_origin {
     const char *job_id, *job_name;
     const char *fingerprint; /* of the statements: equal ones are the same job (not only its name) */
     int64_t started_wall_ms;
-    bool fresh; /* it started from nothing */
-    /* Job ids of the runs that it went on from, nearest first, that retained a checkpoint. Their
-     * directories lie beside one another: so a root that was moved keeps its order. */
+    const char *from; /* directory of the snapshot that it started from; "": from nothing */
+    /* Job ids of the runs that it went on from, nearest first. Their directories lie beside one
+     * another: so a root that was moved keeps its order. */
     size_t ancestor_count;
     const char **ancestors;
 };
@@ -38,8 +38,7 @@ MUST_USE enum rc origin_read(struct fs *fs, const char *job_dir, struct arena *a
 
 /* Fills the ancestors of a run that starts from the snapshot in `snapshot_dir`, nearest first, and
  * *parent_dir, the directory of the nearest (NULL: none), in `arena`: the run whose directory it lies in (a checkpoint) or that is named `job_id` below `root`
- * (a savepoint; root NULL: not known), and those before it, as far as they still retain a
- * checkpoint. None when that run may live: what starts then is a fork of it. */
+ * (a savepoint; root NULL: not known), and those before it. None when that run may live: what starts then is a fork of it. */
 MUST_USE enum rc lineage_ancestors(const struct env *env, const char *snapshot_dir,
                                    const char *job_id, const char *root, struct arena *arena,
                                    struct run_origin *out, const char **parent_dir,
@@ -47,7 +46,8 @@ MUST_USE enum rc lineage_ancestors(const struct env *env, const char *snapshot_d
 
 /* Whether the run in `own_dir`, whose ORIGIN is written, may take what the run of checkpoint `id` in
  * `job_dir` left outside for its own: that run and all others that went on from there are dead for
- * certain, and made no snapshot after it. Others are known only by their directories beside both: no,
+ * certain, and made no snapshot after it, and
+ * it is no copy of one that is still there. Others are known only by their directories beside both: no,
  * when the two do not lie in one. own_dir NULL: the run has none, so others could not know of it. */
 bool lineage_may_take_over(const struct env *env, const char *job_dir, uint64_t id,
                            const char *own_dir);

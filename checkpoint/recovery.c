@@ -307,20 +307,20 @@ out:
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "restore");
 }
 
-enum rc recovery_newest_of_job(const struct env *env, const char *root, const char *job_name,
-                               const char *fingerprint, struct recovered *out, struct err *err)
+enum rc recovery_newest_of_job(const struct env *env, const char *root,
+                               const struct recovery_options *job, struct recovered *out,
+                               struct err *err)
 {
-    struct recovery_options options = {.digests = true,
-                                       .job_name = job_name,
-                                       .fingerprint = fingerprint,
-                                       .checkpoints_only = true};
+    struct recovery_options options = *job;
     char dir[FS_PATH_MAX];
     enum rc rc;
 
+    options.digests = options.checkpoints_only = true;
     *out = (struct recovered){.arena = arena_new(0)};
     GOTO_IF_ERR(path_absolute(dir, sizeof dir, root, err));
     GOTO_IF_ERR(open_several(env, dir, &options, out, err));
     GOTO_IF_ERR(fill_newest_id(env->fs, out, err));
 out:
-    return rc == RC_OK || rc == RC_DONE ? rc : err_wrap(err, rc, "resume job \"%s\"", job_name);
+    return rc == RC_OK || rc == RC_DONE ? rc
+                                        : err_wrap(err, rc, "resume job \"%s\"", job->job_name);
 }

@@ -45,6 +45,9 @@ struct recovery_options {
     bool digests;          /* read every file and compare; a directory of several always does */
     const char *job_name;  /* a root: only checkpoints of this job; NULL: any */
     const char *fingerprint; /* of its statements (lineage.h); NULL: not known */
+    bool names_shared;       /* other statements of its script make jobs of that name */
+    size_t claimed_count;    /* fingerprints of those before it: their snapshots are not its */
+    const char *const *claimed;
     bool checkpoints_only; /* a root: leave savepoints out */
 };
 
@@ -56,12 +59,12 @@ struct recovery_options {
 MUST_USE enum rc recovery_open(const struct env *env, const char *uri,
                                const struct recovery_options *options, struct recovered *out,
                                struct err *err);
-/* --resume: newest checkpoint of the job named so over all job directories below `root`.
+/* --resume: newest checkpoint of the job that job->job_name and the fields after it describe, over all job directories below `root`.
  * RC_NOT_FOUND: there is none (or no such directory): start fresh. RC_CORRUPT: there are some, none
  * verifies; also when one is unreadable and may be that job's. RC_VERSION: all are too new. RC_DONE:
- * the job has finished: nothing is left to resume. RC_STATE: as above. */
+ * the job has finished: nothing is left to resume. RC_STATE: as above, or several may be meant. */
 MUST_USE enum rc recovery_newest_of_job(const struct env *env, const char *root,
-                                        const char *job_name, const char *fingerprint,
+                                        const struct recovery_options *job,
                                         struct recovered *out, struct err *err);
 /* Highest <n> of chk-<n> in a job's directory, complete or not, and of its savepoints; 0: none, or no
  * such directory. */

@@ -3,7 +3,8 @@
  * The newest that verifies; but nothing older than what has ended. Names alone do not say which job
  * is which: two INSERTs into one table are two jobs of one name. So where a run of the very
  * statements asked for is known, only such runs count, and those that went on from them (with the
- * statements changed); where none is, all snapshots of that name do. */
+ * statements changed). Where none is, the statements may have been changed: all snapshots of that
+ * name count, except those of other statements of the same script, and of runs that are over. */
 #include "checkpoint/layout.h"
 #include "checkpoint/recovery_priv.h"
 
@@ -14,18 +15,22 @@ struct choice {
     const struct recovery_options *options;
     struct recovered *r;
     const char *dir;
-    bool own_known;                 /* a run of these statements is among them */
+    bool own_known;                          /* a run of these statements is among them */
+    const struct candidate *begun;           /* the newest that began and completed nothing */
     const struct candidate_group *barred_by; /* the newest snapshot that is barred; NULL: none is */
     bool all_too_new;
 };
 
 /* ---- which count ---------------------------------------------------------------------------- */
 
+static bool is_same(const char *fingerprint, const char *asked)
+{
+    return asked != NULL && fingerprint != NULL && strcmp(fingerprint, asked) == 0;
+}
+
 static bool is_own(const struct choice *ch, const struct candidate *k)
 {
-    const char *asked = ch->options->fingerprint;
-
-    return asked != NULL && k->fingerprint != NULL && strcmp(k->fingerprint, asked) == 0;
+    return is_same(k->fingerprint, ch->options->fingerprint);
 }
 
 /* One of nobody knows which job may be of the one asked for: to pass it over in silence would start
@@ -40,23 +45,58 @@ static bool has_that_name(const struct choice *ch, const struct candidate *k)
 /* Its run went on from one of these statements. */
 static bool came_from_own(const struct choice *ch, const struct candidate *k)
 {
-    for (size_t a = 0; a < k->group->ancestor_count; a++)
-        for (size_t i = 0; i < ch->c->count; i++)
-            if (is_own(ch, &ch->c->items[i]) &&
-                strcmp(path_base(ch->c->items[i].group->dir), k->group->ancestors[a]) == 0)
+    for (size_t a = 0; a < k->group->ancestor_count; a++) {
+        const struct candidate_group *g = candidates_group(ch->c, k->group->ancestors[a]);
+
+        if (g != NULL && g->own)
+            return true;
+    }
+    return false;
+}
+
+/* Its run, or one that it went on from, is of another statement of the script. */
+static bool is_claimed(const struct choice *ch, const struct candidate *k)
+{
+    for (size_t i = 0; i < ch->options->claimed_count; i++) {
+        const char *fingerprint = ch->options->claimed[i];
+
+        if (is_same(k->fingerprint, fingerprint))
+            return true;
+        for (size_t a = 0; a < k->group->ancestor_count; a++) {
+            const struct candidate_group *g = candidates_group(ch->c, k->group->ancestors[a]);
+
+            if (g != NULL && is_same(g->fingerprint, fingerprint))
                 return true;
+        }
+    }
     return false;
 }
 
 static bool counts(const struct choice *ch, const struct candidate *k)
 {
+    bool by_path = ch->options->job_name == NULL; /* then no statements are asked for */
+
     if (!has_that_name(ch, k))
         return false;
     if (is_own(ch, k) || (k->rc != RC_OK && k->group->job_name == NULL))
         return true;
     if (k->kind == CANDIDATE_BEGUN || (k->kind == CANDIDATE_OVER && k->rc == RC_OK))
         return false; /* of other statements: no reason why these should not run */
-    return !ch->own_known || k->group->fingerprint == NULL || came_from_own(ch, k);
+    if (ch->own_known)
+        return k->group->fingerprint == NULL || came_from_own(ch, k);
+    return by_path || (!is_claimed(ch, k) && candidate_barred_by(k) == NULL);
+}
+
+static void find_own(struct choice *ch)
+{
+    for (size_t i = 0; i < ch->c->count; i++) {
+        struct candidate *k = &ch->c->items[i];
+
+        if (!is_own(ch, k))
+            continue;
+        k->group->own = true;
+        ch->own_known = ch->own_known || has_that_name(ch, k);
+    }
 }
 
 /* ---- what is said --------------------------------------------------------------------------- */
@@ -142,10 +182,33 @@ static enum rc refuse_over(const struct choice *ch, const struct candidate_group
     return rc;
 }
 
+/* Nothing of it is out, and nothing before it can be gone on from. */
+static enum rc begin_again(const struct candidate *k, struct err *err)
+{
+    if (k->group->from[0] == '\0')
+        return err_set(err, RC_NOT_FOUND, "%s: its run began from nothing and completed nothing",
+                       k->dir);
+    return err_set(err, RC_STATE,
+                   "%s: the newest run was started from %s and completed no checkpoint: start from "
+                   "there again, or anew",
+                   k->dir, k->group->from);
+}
+
+/* It is of other statements: changed ones, or those of another job of that name. */
+static enum rc refuse_doubtful(const struct choice *ch, const struct candidate *k, struct err *err)
+{
+    return err_set(err, RC_STATE,
+                   "%s is of other statements, and several of this script make a job named \"%s\": "
+                   "set another pipeline.name before each, or name the snapshot to start from",
+                   k->dir, ch->options->job_name);
+}
+
 static enum rc nothing_found(const struct choice *ch, struct err *err)
 {
     const char *job_name = ch->options->job_name;
 
+    if (ch->begun != NULL && ch->begun->group->from[0] == '\0')
+        return begin_again(ch->begun, err);
     if (ch->barred_by != NULL)
         return refuse_over(ch, ch->barred_by, false, err);
     for (size_t i = 0; job_name == NULL && i < ch->c->count; i++)
@@ -181,13 +244,19 @@ static enum rc consider(struct choice *ch, struct fs *fs, const struct candidate
     *done = true;
     if (k->kind == CANDIDATE_OVER && rc != RC_OK)
         return refuse_unreadable(k, err);
-    if ((k->kind == CANDIDATE_OVER || k->kind == CANDIDATE_BEGUN) && ch->r->skip_count > 0)
+    if (k->kind == CANDIDATE_OVER && ch->r->skip_count > 0)
         return none_left(ch, err); /* of a later run nothing can be read: this is old news */
     if (k->kind == CANDIDATE_OVER)
-        return refuse_over(ch, k->group, true, err);
-    if (k->kind == CANDIDATE_BEGUN)
-        return err_set(err, RC_NOT_FOUND, "%s: its run began from nothing and completed nothing",
-                       k->dir);
+        return ch->begun != NULL ? begin_again(ch->begun, err)
+                                 : refuse_over(ch, k->group, true, err);
+    if (k->kind == CANDIDATE_BEGUN) {
+        if (ch->begun == NULL)
+            ch->begun = k;
+        *done = false;
+        return RC_OK;
+    }
+    if (ch->options->names_shared && !ch->own_known)
+        return refuse_doubtful(ch, k, err);
     if (candidate_barred_by(k) != NULL) {
         if (ch->barred_by == NULL)
             ch->barred_by = candidate_barred_by(k);
@@ -216,9 +285,7 @@ enum rc recovery_choose(struct fs *fs, const char *dir, const struct candidates 
     struct choice ch = {.c = c, .options = options, .r = r, .dir = dir, .all_too_new = true};
 
     r->skips = ARENA_ARRAY(r->arena, c->count, struct recovery_skip);
-    for (size_t i = 0; i < c->count; i++)
-        ch.own_known = ch.own_known || (is_own(&ch, &c->items[i]) &&
-                                        has_that_name(&ch, &c->items[i]));
+    find_own(&ch);
     for (size_t i = 0; i < c->count; i++) {
         bool done;
 

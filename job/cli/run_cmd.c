@@ -376,9 +376,55 @@ static int log_to_file(struct run *r)
 /* ---- all of it
  * ------------------------------------------------------------------------------------ */
 
+static bool same_tables(const struct ast_statement *a, const struct ast_statement *b)
+{
+    if (a->insert_count != b->insert_count)
+        return false;
+    for (uint32_t i = 0; i < a->insert_count; i++)
+        if (strcmp(a->inserts[i]->table, b->inserts[i]->table) != 0)
+            return false;
+    return true;
+}
+
+/* Two of them make jobs of one name: an explicit one, or that of the same tables. */
+static bool same_name(const struct ast_statement *a, const char *a_name,
+                      const struct ast_statement *b, const char *b_name)
+{
+    if (a_name != NULL && b_name != NULL)
+        return strcmp(a_name, b_name) == 0;
+    return a_name == NULL && b_name == NULL && same_tables(a, b);
+}
+
+/* Whether two INSERTs of the script make jobs of one name. */
+static bool names_are_shared(const struct run *r, const struct ast_script *script)
+{
+    const char **names = ARENA_ARRAY(r->cli->arena, script->count + 1, const char *);
+    const char *name =
+        config_has(r->config, OPT_JOB_NAME) ? config_string(r->config, OPT_JOB_NAME) : NULL;
+
+    for (uint32_t i = 0; i < script->count; i++) {
+        const struct ast_statement *s = script->statements[i];
+        enum option_id id;
+
+        if (s->kind == STMT_SET && s->key != NULL && option_find(s->key, &id) && id == OPT_JOB_NAME)
+            name = s->value;
+        if (s->kind == STMT_RESET &&
+            (s->key == NULL || (option_find(s->key, &id) && id == OPT_JOB_NAME)))
+            name = NULL;
+        names[i] = name;
+        for (uint32_t j = 0; is_insert(s) && j < i; j++)
+            if (is_insert(script->statements[j]) &&
+                same_name(s, name, script->statements[j], names[j]))
+                return true;
+    }
+    return false;
+}
+
 static int run_jobs(struct run *r, const struct ast_script *script)
 {
-    struct session_options options = {.resume = given(r, "--resume"), .dry_run = r->dry_run};
+    struct session_options options = {.resume = given(r, "--resume"),
+                                      .names_shared = names_are_shared(r, script),
+                                      .dry_run = r->dry_run};
     int code, jobs;
 
     if (r->detached) {

@@ -124,7 +124,7 @@ static enum rc note_origin(struct job *job, const struct job_restore *restore, s
                              .job_name = job->graph->job_name,
                              .fingerprint = arena_strdup(job->origin_arena, fingerprint),
                              .started_wall_ms = job->start_wall_ms,
-                             .fresh = !job->plan.restored};
+                             .from = job->plan.restored ? from->dir : ""};
     RETURN_IF_ERR(checkpoint_dir_of(job->config, root, err));
     if (job->plan.restored)
         RETURN_IF_ERR(lineage_ancestors(job->env, from->dir, from->meta->job_id,

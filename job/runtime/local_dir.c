@@ -64,15 +64,20 @@ static enum rc sweep_one(void *ctx, const char *name, struct err *err)
     return RC_OK;
 }
 
-/* Again when a job that starts at this moment swept it away before it was locked. */
-static enum rc make_locked(struct fs *fs, const char *dir, struct fs_file **lock, struct err *err)
+#define SWEPT_WAIT_NS (5 * NS_PER_MS)
+
+/* Again when a job that starts at this moment sweeps it away before it is locked. */
+static enum rc make_locked(struct fs *fs, struct clock *clock, const char *dir,
+                           struct fs_file **lock, struct err *err)
 {
     char path[FS_PATH_MAX];
     enum rc rc = RC_NOT_FOUND;
 
     RETURN_IF_ERR(path_join(path, sizeof path, dir, LAYOUT_LOCK, err));
-    for (int tries = 0; rc == RC_NOT_FOUND && tries < 3; tries++) {
+    for (int tries = 0; (rc == RC_NOT_FOUND || rc == RC_STATE) && tries < 20; tries++) {
         err_clear(err);
+        if (rc == RC_STATE)
+            clock_sleep_ns(clock, SWEPT_WAIT_NS);
         RETURN_IF_ERR(fs_mkdirs(fs, dir, err));
         rc = fs_lock(fs, path, lock, err);
     }
@@ -96,7 +101,7 @@ enum rc local_dir_make(const struct env *env, const struct config *config,
     RETURN_IF_ERR(fs_list(env->fs, base, sweep_one, &sweep, err));
     snprintf(name, sizeof name, PREFIX "%s", job_id);
     RETURN_IF_ERR(path_join(dir, FS_PATH_MAX, base, name, err));
-    return make_locked(env->fs, dir, lock, err);
+    return make_locked(env->fs, env->clock, dir, lock, err);
 }
 
 void local_dir_remove(const struct env *env, const char *dir, struct fs_file **lock)

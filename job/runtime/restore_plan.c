@@ -203,7 +203,12 @@ static enum rc find_snapshot(const struct env *env, const struct config *config,
                        "nothing to resume from: execution.checkpointing.dir is not set");
     RETURN_IF_ERR(path_from_uri(root, sizeof root, config_string(config, OPT_CP_DIR), err));
     graph_fingerprint(g, restore->occurrence, fingerprint);
-    rc = recovery_newest_of_job(env, root, g->job_name, fingerprint, &p->recovered, err);
+    options = (struct recovery_options){.job_name = g->job_name,
+                                        .fingerprint = fingerprint,
+                                        .names_shared = restore->names_shared,
+                                        .claimed_count = restore->earlier_count,
+                                        .claimed = restore->earlier};
+    rc = recovery_newest_of_job(env, root, &options, &p->recovered, err);
     if (rc == RC_NOT_FOUND) {
         err_clear(err);
         return RC_OK; /* a first start */

@@ -31,6 +31,9 @@ struct job_restore {
     bool resume;             /* --resume: newest checkpoint of this job name below execution.checkpointing.dir; none: fresh. RC_DONE:
                               * the job has finished, nothing is left to resume */
     uint32_t occurrence;     /* statements of the same text that were submitted before it in its script: they are other jobs */
+    bool names_shared;       /* other statements of its script make jobs of that name */
+    size_t earlier_count;    /* fingerprints of the statements before it in its script */
+    const char *const *earlier;
     enum claim_mode claim_mode;
     bool allow_non_restored; /* -n */
 };

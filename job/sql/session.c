@@ -10,6 +10,7 @@ struct session *session_new(const struct env *env, struct dispatcher *dispatcher
     struct session *s = mem_calloc(1, sizeof *s);
 
     s->env = env;
+    s->arena = arena_new(0);
     s->dispatcher = dispatcher;
     s->config = config_copy(config);
     s->catalog = catalog_new();
@@ -27,6 +28,7 @@ void session_free(struct session *s)
     config_free(s->config);
     mutex_release(&s->mutex);
     mem_free(s->submitted);
+    arena_free(s->arena);
     mem_free(s);
 }
 
@@ -117,34 +119,50 @@ static enum rc may_submit(const struct session *s, const struct graph *graph, st
 /* How many statements of this text came before it; it is counted. */
 static uint32_t count_occurrence(struct session *s, const struct graph *graph)
 {
-    char fingerprint[OPERATOR_ID_LEN + 1];
+    char id[OPERATOR_ID_LEN + 1];
 
-    graph_fingerprint(graph, 0, fingerprint);
+    graph_fingerprint(graph, 0, id);
     for (size_t i = 0; i < s->submitted_count; i++)
-        if (strcmp(s->submitted[i].fingerprint, fingerprint) == 0)
+        if (strcmp(s->submitted[i].text_id, id) == 0)
             return s->submitted[i].count++;
-    if (s->submitted_count == SUBMITTED_TEXTS_MAX)
+    if (s->submitted_count == SUBMITTED_MAX)
         return 0;
-    if ((s->submitted_count & (s->submitted_count - 1)) == 0) /* full at each power of two */
-        s->submitted = mem_realloc(s->submitted, (s->submitted_count == 0 ? 1 : 2 * s->submitted_count) *
-                                                     sizeof *s->submitted);
-    memcpy(s->submitted[s->submitted_count].fingerprint, fingerprint, sizeof fingerprint);
+    if (s->submitted == NULL)
+        s->submitted = mem_alloc(SUBMITTED_MAX * sizeof *s->submitted);
+    memcpy(s->submitted[s->submitted_count].text_id, id, sizeof id);
     s->submitted[s->submitted_count++].count = 1;
     return 0;
+}
+
+static void remember_fingerprint(struct session *s, const struct graph *graph, uint32_t occurrence)
+{
+    char fingerprint[OPERATOR_ID_LEN + 1];
+
+    if (s->fingerprint_count == SUBMITTED_MAX)
+        return;
+    if (s->fingerprints == NULL)
+        s->fingerprints = ARENA_ARRAY(s->arena, SUBMITTED_MAX, const char *);
+    graph_fingerprint(graph, occurrence, fingerprint);
+    s->fingerprints[s->fingerprint_count++] = arena_strdup(s->arena, fingerprint);
 }
 
 static struct job_restore restore_of(struct session *s, const struct graph *graph)
 {
     const char *path =
         config_has(s->config, OPT_RESTORE_PATH) ? config_string(s->config, OPT_RESTORE_PATH) : NULL;
-
-    return (struct job_restore){
+    struct job_restore r = {
         .path = path != NULL && path[0] != '\0' ? path : NULL,
         .resume = s->options.resume,
         .occurrence = count_occurrence(s, graph),
+        .names_shared = s->options.names_shared,
+        .earlier_count = s->fingerprint_count,
+        .earlier = s->fingerprints,
         .claim_mode = (enum claim_mode)config_enum(s->config, OPT_RESTORE_CLAIM_MODE),
         .allow_non_restored = config_bool(s->config, OPT_RESTORE_IGNORE_UNCLAIMED),
     };
+
+    remember_fingerprint(s, graph, r.occurrence);
+    return r;
 }
 
 /* --dry-run: the report of the checks, a line a row. */

@@ -43,6 +43,7 @@ struct result_handler {
     void (*wait)(void *ctx, struct job *job);
 };
 struct session_options {
+    bool names_shared; /* with resume: several INSERTs of the script make jobs of one name */
     bool resume;  /* --resume: INSERT goes on from the newest checkpoint of its job's name */
     bool dry_run; /* --dry-run: INSERT checks everything and starts nothing; the report is its
                      result (RESULT_ROWS, one column) */

@@ -15,12 +15,15 @@ struct session {
     struct mutex mutex;
     struct job *waits_for; /* guarded by mutex */
     struct submitted {
-        char fingerprint[OPERATOR_ID_LEN + 1]; /* of the first of that text */
+        char text_id[OPERATOR_ID_LEN + 1]; /* fingerprint of the first of that text */
         uint32_t count;
     } *submitted; /* INSERTs by text: of one text each is a job of its own (job_restore.occurrence) */
     size_t submitted_count;
+    struct arena *arena;
+    const char **fingerprints; /* of all of them, in order */
+    size_t fingerprint_count;
 };
-#define SUBMITTED_TEXTS_MAX 4096u /* beyond it each counts as the first of its text */
+#define SUBMITTED_MAX 4096u /* beyond it each counts as the first of its text */
 
 /* One row with one STRING column; one row a line of text. */
 MUST_USE enum rc session_one_row(const struct result_handler *h, struct statement_result *result,

@@ -142,11 +142,12 @@ static void run_to_the_end(struct world *w, struct job *job, bool may_stop)
 static void choose_snapshot(struct world *w, struct job *job, char path[FS_PATH_MAX], uint64_t *id,
                             bool *stopped)
 {
+    const struct recovery_options toy = {.job_name = "toy"};
     struct recovered newest = {0};
     uint64_t newest_id = *id;
     bool by_path = rng_below(&w->rng, 2) == 0;
 
-    if (recovery_newest_of_job(&w->env, "/cp", "toy", NULL, &newest, &w->err) == RC_OK &&
+    if (recovery_newest_of_job(&w->env, "/cp", &toy, &newest, &w->err) == RC_OK &&
         newest.meta->checkpoint_id >= newest_id) {
         newest_id = newest.meta->checkpoint_id;
         path[0] = '\0';

@@ -36,7 +36,7 @@ static void checkpoint(const char *job_dir, int id)
 static struct fs_file *begin(const char *job_id, size_t ancestor_count, const char **ancestors)
 {
     const char *dir = arena_printf(arena, "/ck/%s", job_id);
-    struct run_origin o = {job_id, "job", "f", 5, ancestor_count == 0, ancestor_count, ancestors};
+    struct run_origin o = {job_id, "job", "f", 5, ancestor_count == 0 ? "" : "/ck/" A "/chk-3", ancestor_count, ancestors};
     struct fs_file *lock;
 
     ck_assert_ok(fs_mkdirs(fs, dir, &err));
@@ -81,7 +81,7 @@ static bool may(const char *own_dir)
 START_TEST(an_origin_is_read_as_it_was_written)
 {
     const char *ancestors[] = {A, C};
-    struct run_origin o = {B, "a\\b", "f", 77, false, 2, ancestors}, got;
+    struct run_origin o = {B, "a\\b", "f", 77, "/snap\nshot", 2, ancestors}, got;
 
     ck_assert_ok(origin_write(fs, DIR_OF(A), &o, &err));
     ck_assert_ok(origin_read(fs, DIR_OF(A), arena, &got, &err));
@@ -89,7 +89,7 @@ START_TEST(an_origin_is_read_as_it_was_written)
     ck_assert_str_eq(got.job_name, "a\\b");
     ck_assert_str_eq(got.fingerprint, "f");
     ck_assert_int_eq(got.started_wall_ms, 77);
-    ck_assert(!got.fresh);
+    ck_assert_str_eq(got.from, "/snap\nshot");
     ck_assert_uint_eq(got.ancestor_count, 2);
     ck_assert_str_eq(got.ancestors[0], A);
     ck_assert_str_eq(got.ancestors[1], C);
@@ -99,10 +99,10 @@ END_TEST
 static const char *const strangers[] = {
     "",
     "job_id=" A "\njob_name=j\nfingerprint=f\nstarted=1\n",
-    "job_id=" A "\njob_name=j\nfingerprint=f\nstarted=1\nfresh=2\n",
-    "job_id=" A "\njob_name=j\nfingerprint=f\nstarted=x\nfresh=1\n",
-    "job_id=" A "\njob_name=j\nfingerprint=f\nstarted=1\nfresh=1\nafter=relative\n",
-    "job_id=" A "\njob_name=j\nfingerprint=f\nstarted=1\nfresh=1\nbefore=/x\n",
+    "job_id=" A "\njob_name=j\nfingerprint=f\nstarted=1\nfrom=relative\n",
+    "job_id=" A "\njob_name=j\nfingerprint=f\nstarted=x\nfrom=\n",
+    "job_id=" A "\njob_name=j\nfingerprint=f\nstarted=1\nfrom=\nafter=relative\n",
+    "job_id=" A "\njob_name=j\nfingerprint=f\nstarted=1\nfrom=\nbefore=/x\n",
 };
 
 START_TEST(any_other_origin_is_refused)
@@ -141,6 +141,19 @@ START_TEST(who_has_no_directory_beside_it_does_not_take_over)
 {
     ck_assert(!may(NULL));
     ck_assert(!may("/another/" B));
+}
+END_TEST
+
+/* A copy's parts are the original's, of which others may go on. */
+START_TEST(nobody_takes_over_from_a_copy)
+{
+    ck_assert(may(DIR_OF(B)));
+    ck_assert_ok(fs_mkdirs(fs, "/copy/" A "/chk-3", &err));
+    touch("/copy/" A "/chk-3/_metadata");
+    ck_assert_ok(fs_link(fs, DIR_OF(A) "/LOCK", "/copy/" A "/LOCK", &err));
+    ck_assert(!lineage_may_take_over(&env, "/copy/" A, 3, "/copy/" B));
+    ck_assert_ok(fs_remove_tree(fs, DIR_OF(A), &err)); /* moved */
+    ck_assert(lineage_may_take_over(&env, "/copy/" A, 3, "/copy/" B));
 }
 END_TEST
 
@@ -210,7 +223,7 @@ static struct run_origin ancestors_of(const char *snapshot, const char *job_id, 
     return o;
 }
 
-START_TEST(ancestors_are_those_that_retain_a_checkpoint)
+START_TEST(ancestors_are_all_that_it_went_on_from)
 {
     const char *of_b[] = {A, "dddddddddddddddddddddddddddddddd"}, *of_c[] = {B, A};
     struct fs_file *lock = begin(B, 2, of_b);
@@ -219,7 +232,7 @@ START_TEST(ancestors_are_those_that_retain_a_checkpoint)
     checkpoint(DIR_OF(B), 4);
     fs_abandon(&lock);
     o = ancestors_of(DIR_OF(B) "/chk-4", B, NULL);
-    ck_assert_uint_eq(o.ancestor_count, 2);
+    ck_assert_uint_eq(o.ancestor_count, 3);
     ck_assert_str_eq(o.ancestors[0], B);
     ck_assert_str_eq(o.ancestors[1], A);
     lock = begin(C, 2, of_c);
@@ -248,9 +261,10 @@ TEST_MAIN("lineage", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, the_first_to_go_on_may_take_over);
           tcase_add_test(tc, nobody_takes_over_from_a_live_run);
           tcase_add_test(tc, who_has_no_directory_beside_it_does_not_take_over);
+          tcase_add_test(tc, nobody_takes_over_from_a_copy);
           tcase_add_loop_test(tc, a_newer_snapshot_names_what_was_left, 0, ARRAY_LEN(later));
           tcase_add_test(tc, of_two_at_once_neither_takes_over);
           tcase_add_test(tc, one_that_died_and_left_nothing_is_not_in_the_way);
           tcase_add_loop_test(tc, one_that_died_and_left_a_snapshot_is_in_the_way, 0, 3);
-          tcase_add_test(tc, ancestors_are_those_that_retain_a_checkpoint);
+          tcase_add_test(tc, ancestors_are_all_that_it_went_on_from);
           tcase_add_test(tc, what_starts_from_a_live_run_is_a_fork);)

@@ -21,6 +21,7 @@ static struct scene scene;
 static struct arena *arena;
 static struct err err;
 static struct recovered r;
+static struct recovery_options options_of; /* of newest_of: a test sets what it needs more */
 static const struct recovery_options plain, with_digests = {.digests = true};
 
 /* Checkpoints 1, 2 and 3 retained. */
@@ -31,6 +32,7 @@ static void setup(void)
     arena = arena_new(0);
     err = (struct err){0};
     r = (struct recovered){0};
+    options_of = (struct recovery_options){0};
     scene_init(&scene, fs, "/ckpt", "/local");
     ck_assert_ok(scene_open(&scene, &err));
     for (uint64_t id = 1; id <= 3; id++)
@@ -56,8 +58,10 @@ static enum rc open_path(const char *path, const struct recovery_options *option
 
 static enum rc newest_of(const char *root, const char *job_name)
 {
+    options_of.job_name = job_name;
+    options_of.fingerprint = MINE;
     recovered_release(&r);
-    return recovery_newest_of_job(&scene.env, root, job_name, MINE, &r, &err);
+    return recovery_newest_of_job(&scene.env, root, &options_of, &r, &err);
 }
 
 static const char *shared_of(uint64_t i)
@@ -423,7 +427,7 @@ static void origin(const char *dir, const char *fingerprint, int64_t started_wal
                            .job_name = "scene",
                            .fingerprint = fingerprint,
                            .started_wall_ms = started_wall_ms,
-                           .fresh = after == NULL,
+                           .from = after == NULL ? "" : "/somewhere",
                            .ancestor_count = after != NULL,
                            .ancestors = ancestors};
 
@@ -485,13 +489,39 @@ START_TEST(nothing_older_than_a_deleted_checkpoint_is_resumed)
 }
 END_TEST
 
-/* Statements that were changed: not the job that has finished, but that one's checkpoints are no way
- * back either. */
+/* Statements that were changed: not the job that has finished. They begin. */
 START_TEST(other_statements_are_not_called_finished)
 {
     over(JOB_END_FINISHED, "others");
     origin(JOB_DIR, "others", 1, NULL);
+    ck_assert_rc(newest_of("/ckpt", "scene"), RC_NOT_FOUND);
+}
+END_TEST
+
+/* Changed in between, and changed back: what is over is over. */
+START_TEST(changed_statements_that_finished_bar_what_they_went_on_from)
+{
+    over(JOB_END_FINISHED, "changed");
     ck_assert_rc_msg(newest_of("/ckpt", "scene"), RC_STATE, "an older checkpoint would repeat");
+}
+END_TEST
+
+/* Without a run of these statements that of changed ones is gone on from, unless it is that of
+ * another INSERT of the script, or may be. */
+START_TEST(snapshots_of_another_statement_are_left_alone)
+{
+    static const char *const claimed[] = {"others"};
+
+    origin(JOB_DIR, "others", 1, NULL);
+    ck_assert_ok(newest_of("/ckpt", "scene"));
+    ck_assert_str_eq(r.dir, JOB_DIR "/chk-3");
+    options_of.names_shared = true;
+    ck_assert_rc_msg(newest_of("/ckpt", "scene"), RC_STATE, "set another pipeline.name");
+    options_of.claimed = claimed;
+    options_of.claimed_count = 1;
+    ck_assert_rc(newest_of("/ckpt", "scene"), RC_NOT_FOUND);
+    origin(JOB_DIR, MINE, 1, NULL);
+    ck_assert_ok(newest_of("/ckpt", "scene"));
 }
 END_TEST
 
@@ -540,19 +570,76 @@ START_TEST(a_run_of_changed_statements_that_went_on_counts)
 }
 END_TEST
 
+#define BEGUN_DIR "/ckpt/dddddddddddddddddddddddddddddddd"
+
 /* It was started anew after the end, and killed before its first checkpoint: nothing is out. */
 START_TEST(a_start_from_nothing_after_the_end_begins_again)
 {
     int64_t later = newest_wall_ms() + 2;
 
     over(JOB_END_FINISHED, MINE);
-    origin("/ckpt/dddddddddddddddddddddddddddddddd", MINE, later, NULL);
+    origin(BEGUN_DIR, MINE, later, NULL);
     ck_assert_rc_msg(newest_of("/ckpt", "scene"), RC_NOT_FOUND, "began from nothing");
-    origin("/ckpt/dddddddddddddddddddddddddddddddd", MINE, 1, NULL); /* before it */
+    origin(BEGUN_DIR, MINE, 1, NULL); /* before it */
     ck_assert_rc(newest_of("/ckpt", "scene"), RC_DONE);
-    origin("/ckpt/dddddddddddddddddddddddddddddddd", "others", later, NULL);
+    origin(BEGUN_DIR, "others", later, NULL);
     ck_assert_rc(newest_of("/ckpt", "scene"), RC_DONE);
-    origin("/ckpt/dddddddddddddddddddddddddddddddd", MINE, later, JOB_DIR); /* not from nothing */
+    origin(BEGUN_DIR, MINE, later, "/elsewhere/ffffffffffffffffffffffffffffffff"); /* from a path */
+    ck_assert_rc_msg(newest_of("/ckpt", "scene"), RC_STATE,
+                     "the newest run was started from /somewhere and completed no checkpoint");
+}
+END_TEST
+
+/* A start that completed nothing put nothing out: what was killed before it can be gone on from. */
+START_TEST(a_mistaken_start_from_nothing_loses_nothing)
+{
+    int64_t later = newest_wall_ms() + 2;
+
+    origin(JOB_DIR, MINE, 1, NULL);
+    origin(BEGUN_DIR, MINE, later, NULL);
+    ck_assert_ok(newest_of("/ckpt", "scene"));
+    ck_assert_str_eq(r.dir, JOB_DIR "/chk-3");
+}
+END_TEST
+
+/* The clock was set back, and the later run killed. */
+START_TEST(the_later_run_has_the_newer_checkpoint_whatever_the_clock_says)
+{
+    scene_close(&scene);
+    ck_assert_ok(fs_rename(sim, JOB_DIR, OTHER_DIR, &err));
+    origin(OTHER_DIR, MINE, 1, BEGUN_DIR); /* its checkpoints 1 to 3 are the later ones */
+    ck_assert_ok(scene_open(&scene, &err));
+    ck_assert_ok(scene_checkpoint(&scene, 7, &err));
+    ck_assert_ok(fs_rename(sim, JOB_DIR, BEGUN_DIR, &err));
+    origin(BEGUN_DIR, MINE, 1, NULL);
+    ck_assert_ok(newest_of("/ckpt", "scene"));
+    ck_assert_str_eq(r.dir, OTHER_DIR "/chk-3");
+    ck_assert_ok(fs_rename(sim, BEGUN_DIR, JOB_DIR, &err));
+}
+END_TEST
+
+/* Which run it is of cannot be read, and that it is newer only by its file. */
+START_TEST(an_unreadable_end_stops_the_runs_before_it)
+{
+    over(JOB_END_FINISHED, MINE);
+    cut(OTHER_DIR "/ENDED", 3);
+    ck_assert_rc_msg(newest_of("/ckpt", "scene"), RC_CORRUPT, OTHER_DIR "/ENDED: not the lines");
+    ck_assert_rc(open_path("/ckpt", &plain), RC_CORRUPT);
+}
+END_TEST
+
+/* The run stopped with a savepoint, which another went on from to its end. */
+START_TEST(the_savepoint_of_a_stop_is_over_when_a_run_from_it_is)
+{
+    struct storage_attempt *a;
+    struct ended e = {.end = JOB_END_FINISHED, .checkpoint_id = 4, .wall_ms = INT64_MAX / 2,
+                      .job_id = SCENE_JOB_ID, .job_name = "scene", .fingerprint = MINE};
+
+    make_savepoint(4, &a);
+    e.savepoint_dir = arena_strdup(arena, storage_attempt_dir(a));
+    storage_attempt_free(a);
+    over(JOB_END_FINISHED, MINE);
+    ck_assert_ok(ended_write(fs, JOB_DIR, &e, &err));
     ck_assert_rc(newest_of("/ckpt", "scene"), RC_DONE);
 }
 END_TEST
@@ -627,10 +714,16 @@ TEST_MAIN("recovery", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, what_went_on_from_a_run_is_newer_whatever_the_clock_says);
           tcase_add_loop_test(tc, nothing_older_than_a_deleted_checkpoint_is_resumed, 0, 2);
           tcase_add_test(tc, other_statements_are_not_called_finished);
+          tcase_add_test(tc, changed_statements_that_finished_bar_what_they_went_on_from);
+          tcase_add_test(tc, snapshots_of_another_statement_are_left_alone);
           tcase_add_test(tc, another_job_of_the_same_name_begins);
           tcase_add_test(tc, of_two_jobs_of_one_name_each_goes_on_with_its_own);
           tcase_add_test(tc, a_run_of_changed_statements_that_went_on_counts);
           tcase_add_test(tc, a_start_from_nothing_after_the_end_begins_again);
+          tcase_add_test(tc, a_mistaken_start_from_nothing_loses_nothing);
+          tcase_add_test(tc, the_later_run_has_the_newer_checkpoint_whatever_the_clock_says);
+          tcase_add_test(tc, an_unreadable_end_stops_the_runs_before_it);
+          tcase_add_test(tc, the_savepoint_of_a_stop_is_over_when_a_run_from_it_is);
           tcase_add_test(
               tc, a_checkpoint_beside_the_note_serves_a_cancelled_job_and_not_a_finished_one);
           tcase_add_test(tc, a_finished_run_is_no_answer_for_a_later_one_that_is_damaged);
