@@ -1,6 +1,7 @@
 /* note.c - see note.h */
 #include "checkpoint/note.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -127,11 +128,16 @@ enum rc note_read(struct fs *fs, const char *dir, const char *name, struct arena
                   struct note *out, struct err *err)
 {
     char path[FS_PATH_MAX];
+    struct err local = {0};
     struct buf text = {0};
     enum rc rc;
 
     GOTO_IF_ERR(path_join(path, sizeof path, dir, name, err));
-    GOTO_IF_ERR(fs_read_all(fs, path, NOTE_BYTES_MAX, &text, err));
+    rc = fs_read_all(fs, path, NOTE_BYTES_MAX, &text, &local);
+    if (rc == RC_IO && local.os_errno == EISDIR)
+        rc = RC_CORRUPT; /* will not pass */
+    if (rc != RC_OK)
+        GOTO_IF_ERR(err_set(err, rc, "%s", local.msg));
     *out = (struct note){arena_bytes_copy(arena, buf_bytes(&text)), arena};
 out:
     buf_release(&text);

@@ -28,7 +28,7 @@ MUST_USE bool note_is_empty(const struct note *n); /* all is read */
  * one is there. Leaves <dir>/._<name>.tmp when the process dies on the way. */
 MUST_USE enum rc note_write(struct fs *fs, const char *dir, const char *name, struct bytes content,
                             struct err *err);
-/* RC_NOT_FOUND: no such file; RC_LIMIT: larger than NOTE_BYTES_MAX. */
+/* RC_NOT_FOUND: no such file; RC_LIMIT: larger than NOTE_BYTES_MAX; RC_CORRUPT: a directory. */
 MUST_USE enum rc note_read(struct fs *fs, const char *dir, const char *name, struct arena *arena,
                            struct note *out, struct err *err);
 /* RC_OK also when there is none; durable. */

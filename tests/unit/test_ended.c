@@ -105,6 +105,15 @@ START_TEST(anything_else_is_refused_with_its_place)
 }
 END_TEST
 
+START_TEST(a_directory_in_its_place_is_no_passing_trouble)
+{
+    struct ended got;
+
+    ck_assert_ok(fs_mkdir(fs, JOB_DIR "/ENDED", &err));
+    ck_assert_rc_msg(ended_read(fs, JOB_DIR, arena, &got, &err), RC_CORRUPT, JOB_DIR "/ENDED");
+}
+END_TEST
+
 /* Before the write, at each operation of it, after it: the old note or the new one. */
 START_TEST(a_crash_leaves_one_of_the_two)
 {
@@ -134,4 +143,5 @@ TEST_MAIN("ended", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_loop_test(tc, a_note_is_read_as_it_was_written, 0, ARRAY_LEN(notes));
           tcase_add_loop_test(tc, anything_else_is_refused_with_its_place, 0,
                               ARRAY_LEN(strangers));
+          tcase_add_test(tc, a_directory_in_its_place_is_no_passing_trouble);
           tcase_add_loop_test(tc, a_crash_leaves_one_of_the_two, 0, 20);)
