@@ -71,6 +71,7 @@ static enum rc look_at(struct gather *g, struct candidate *k, struct candidate_g
     }
     k->wall_ms = meta.completed_wall_ms;
     k->id = meta.checkpoint_id;
+    k->job_id = arena_strdup(g->arena, meta.job_id);
     if (group->job_name == NULL)
         group->job_name = meta.job_name;
     return RC_OK;
@@ -318,6 +319,24 @@ static void follow(struct gather *g, const struct candidates *c)
     }
 }
 
+/* A savepoint beside the directory of its job: over when that is, or a run that went on from there. */
+static void bar_savepoints(struct gather *g, const struct candidates *c)
+{
+    for (size_t i = 0; i < g->count; i++) {
+        struct candidate *k = &g->items[i];
+        struct candidate_group *of;
+
+        if (k->kind != CANDIDATE_SNAPSHOT || k->job_id == NULL ||
+            !layout_is_savepoint(path_base(k->group->dir)))
+            continue;
+        of = candidates_group(c, k->job_id);
+        if (of != NULL && of->after != NULL)
+            k->group->after = of->after;
+        else if (of != NULL && of->ended != NULL && of->ended->savepoint_dir == NULL)
+            k->group->after = of;
+    }
+}
+
 /* What a run started from that others went on from is known: that it began says nothing. */
 static void drop_begun(struct gather *g)
 {
@@ -353,6 +372,7 @@ enum rc candidates_gather(struct fs *fs, const char *dir, bool savepoints, struc
         qsort(g.groups, g.group_count, sizeof(struct candidate_group *), by_job_id);
         out->groups = arena_copy(arena, g.groups, g.group_count * sizeof *g.groups);
         follow(&g, out);
+        bar_savepoints(&g, out);
     }
     drop_begun(&g);
     if (g.count > 1)

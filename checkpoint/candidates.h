@@ -37,6 +37,7 @@ struct candidate {
     const char *dir;         /* of the snapshot; else the group's */
     const char *fingerprint; /* of its run; NULL: not known */
     uint64_t id;             /* 0: not known */
+    const char *job_id;      /* of a readable snapshot's run; else NULL */
     int64_t wall_ms;
     enum rc rc;         /* of reading it */
     const char *reason; /* why it cannot be read; NULL */

@@ -10,19 +10,18 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define HOLDER_MAX 512
 
 /* A LOCK holds two lines: who, and the directory's path, by which a copy of it is told from the
  * directory itself. Either may be absent. */
-static void read_holder(struct fs *fs, const char *path, char who[HOLDER_MAX],
+static void read_holder(struct fs *fs, const char *path, char who[JOB_DIR_HOLDER_MAX],
                         char dir[FS_PATH_MAX])
 {
     struct buf text = {0};
     const uint8_t *end;
     size_t len = 0, at = 0;
 
-    if (fs_read_all(fs, path, HOLDER_MAX + FS_PATH_MAX, &text, NULL) == RC_OK) {
-        for (; len < text.len && len + 1 < HOLDER_MAX && text.data[len] >= 0x20 &&
+    if (fs_read_all(fs, path, JOB_DIR_HOLDER_MAX + FS_PATH_MAX, &text, NULL) == RC_OK) {
+        for (; len < text.len && len + 1 < JOB_DIR_HOLDER_MAX && text.data[len] >= 0x20 &&
                text.data[len] < 0x7f;
              len++)
             who[len] = (char)text.data[len];
@@ -61,7 +60,7 @@ out:
 enum rc job_dir_lock(struct fs *fs, const char *job_dir, const char *holder, struct fs_file **lock,
                      struct err *err)
 {
-    char path[FS_PATH_MAX], other[HOLDER_MAX], other_dir[FS_PATH_MAX];
+    char path[FS_PATH_MAX], other[JOB_DIR_HOLDER_MAX], other_dir[FS_PATH_MAX];
     struct err local = {0};
     enum rc rc;
 
@@ -95,7 +94,7 @@ static bool lock_is_free(struct fs *fs, const char *path)
 
 bool job_dir_is_deserted(struct fs *fs, const char *job_dir)
 {
-    char path[FS_PATH_MAX], who[HOLDER_MAX], made_as[FS_PATH_MAX];
+    char path[FS_PATH_MAX], who[JOB_DIR_HOLDER_MAX], made_as[FS_PATH_MAX];
 
     if (path_join(path, sizeof path, job_dir, LAYOUT_LOCK, NULL) != RC_OK || !fs_exists(fs, path) ||
         !lock_is_free(fs, path))
@@ -107,9 +106,27 @@ bool job_dir_is_deserted(struct fs *fs, const char *job_dir)
            (!fs_exists(fs, path) || lock_is_free(fs, path));
 }
 
+bool job_dir_in_use(struct fs *fs, const char *job_dir, char holder[JOB_DIR_HOLDER_MAX])
+{
+    char path[FS_PATH_MAX], who[JOB_DIR_HOLDER_MAX], made_as[FS_PATH_MAX];
+    struct fs_file *held = NULL;
+    enum rc rc;
+
+    if (path_join(path, sizeof path, job_dir, LAYOUT_LOCK, NULL) != RC_OK || !fs_exists(fs, path))
+        return false;
+    rc = fs_lock(fs, path, &held, NULL);
+    fs_abandon(&held);
+    if (rc != RC_STATE)
+        return false;
+    read_holder(fs, path, who, made_as);
+    if (holder != NULL)
+        memcpy(holder, who, sizeof who);
+    return true;
+}
+
 bool job_dir_is_copy(struct fs *fs, const char *job_dir)
 {
-    char path[FS_PATH_MAX], who[HOLDER_MAX], made_as[FS_PATH_MAX];
+    char path[FS_PATH_MAX], who[JOB_DIR_HOLDER_MAX], made_as[FS_PATH_MAX];
 
     if (path_join(path, sizeof path, job_dir, LAYOUT_LOCK, NULL) != RC_OK)
         return false;

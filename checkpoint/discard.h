@@ -19,6 +19,10 @@ MUST_USE enum rc job_dir_lock(struct fs *fs, const char *job_dir, const char *ho
  * holds, and neither does anybody hold that of the directory of which it is a copy. */
 bool job_dir_is_deserted(struct fs *fs, const char *job_dir);
 
+#define JOB_DIR_HOLDER_MAX 512
+/* A running job holds its LOCK; `holder` (NULL: not asked): who that says it is. */
+bool job_dir_in_use(struct fs *fs, const char *job_dir, char holder[JOB_DIR_HOLDER_MAX]);
+
 /* Its LOCK was made elsewhere, and there still is one. */
 bool job_dir_is_copy(struct fs *fs, const char *job_dir);
 

@@ -44,6 +44,7 @@ void recovered_release(struct recovered *r);
 struct recovery_options {
     bool digests;          /* read every file and compare; a directory of several always does */
     const char *job_name;  /* a root: only checkpoints of this job; NULL: any */
+    const char *preferred_name; /* a root: of several jobs this one, if it is there; NULL: any */
     const char *fingerprint; /* of its statements (lineage.h); NULL: not known */
     bool names_shared;       /* other statements of its script make jobs of that name */
     size_t claimed_count;    /* fingerprints of those before it: their snapshots are not its */

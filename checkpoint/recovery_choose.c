@@ -5,16 +5,19 @@
  * statements asked for is known, only such runs count, and those that went on from them (with the
  * statements changed). Where none is, the statements may have been changed: all snapshots of that
  * name count, except those of other statements of the same script, and of runs that are over. */
+#include "checkpoint/discard.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/recovery_priv.h"
 
 #include <inttypes.h>
 
 struct choice {
+    struct fs *fs;
     const struct candidates *c;
     const struct recovery_options *options;
     struct recovered *r;
     const char *dir;
+    bool preferred_there;                    /* one of options->preferred_name is */
     bool own_known;                          /* a run of these statements is among them */
     const struct candidate *begun;           /* the newest that began and completed nothing */
     const struct candidate_group *barred_by; /* the newest snapshot that is barred; NULL: none is */
@@ -72,11 +75,16 @@ static bool is_claimed(const struct choice *ch, const struct candidate *k)
     return false;
 }
 
+static bool is_preferred(const struct choice *ch, const struct candidate *k)
+{
+    return is_same(k->group->job_name, ch->options->preferred_name);
+}
+
 static bool counts(const struct choice *ch, const struct candidate *k)
 {
     bool by_path = ch->options->job_name == NULL; /* then no statements are asked for */
 
-    if (!has_that_name(ch, k))
+    if (!has_that_name(ch, k) || (ch->preferred_there && !is_preferred(ch, k)))
         return false;
     if (is_own(ch, k) || (k->rc != RC_OK && k->group->job_name == NULL))
         return true;
@@ -84,6 +92,8 @@ static bool counts(const struct choice *ch, const struct candidate *k)
         return false; /* of other statements: no reason why these should not run */
     if (ch->own_known)
         return k->group->fingerprint == NULL || came_from_own(ch, k);
+    if (!by_path && job_dir_in_use(ch->fs, k->group->dir, NULL))
+        return false; /* another job, of that name */
     return by_path || (!is_claimed(ch, k) && candidate_barred_by(k) == NULL);
 }
 
@@ -92,6 +102,7 @@ static void find_own(struct choice *ch)
     for (size_t i = 0; i < ch->c->count; i++) {
         struct candidate *k = &ch->c->items[i];
 
+        ch->preferred_there = ch->preferred_there || is_preferred(ch, k);
         if (!is_own(ch, k))
             continue;
         k->group->own = true;
@@ -130,17 +141,17 @@ static enum rc refuse_stop(const struct candidate *k, enum rc rc, const char *re
                            struct err *err)
 {
     return err_set(err, rc == RC_NOT_FOUND ? RC_STATE : rc,
-                   "%s/%s: the job was stopped with savepoint %s, which cannot be restored (%s); "
-                   "an older checkpoint would repeat results: name one to start from, or delete "
-                   "that file",
+                   "%s/%s: the job was stopped with savepoint %s, which cannot be restored (%s); if "
+                   "it was moved, start from its new place; an older checkpoint would repeat "
+                   "results",
                    k->group->dir, LAYOUT_ENDED, k->dir, reason);
 }
 
 static enum rc refuse_unreadable(const struct candidate *k, struct err *err)
 {
     return err_set(err, k->rc,
-                   "%s; an older checkpoint could repeat results: name one to start from, or "
-                   "delete that file",
+                   "%s; an older checkpoint could repeat results: name the one to start from, if "
+                   "any",
                    k->reason);
 }
 
@@ -171,12 +182,12 @@ static enum rc refuse_over(const struct choice *ch, const struct candidate_group
                      LAYOUT_ENDED);
     else if (ch->barred_by != NULL)
         rc = err_set(err, RC_STATE,
-                     "%s/%s: %s; an older checkpoint would repeat results: name one to start "
-                     "from, start anew, or delete that file",
+                     "%s/%s: %s; an older checkpoint would repeat results: name the one to start "
+                     "from, or start anew",
                      g->dir, LAYOUT_ENDED, buf_cstr(&text));
     else
         rc = err_set(err, RC_STATE,
-                     "%s/%s: %s: there is nothing to resume; start anew, or delete that file",
+                     "%s/%s: %s: there is nothing to resume; start anew",
                      g->dir, LAYOUT_ENDED, buf_cstr(&text));
     buf_release(&text);
     return rc;
@@ -192,6 +203,15 @@ static enum rc begin_again(const struct candidate *k, struct err *err)
                    "%s: the newest run was started from %s and completed no checkpoint: start from "
                    "there again, or anew",
                    k->dir, k->group->from);
+}
+
+/* Two runs at once would show its results twice. Who wants that names the checkpoint. */
+static enum rc refuse_running(const struct candidate *k, const char *holder, struct err *err)
+{
+    return err_set(err, RC_STATE,
+                   "%s: job \"%s\" is running there (%s); stop or cancel it first, or name the "
+                   "snapshot to start another run from",
+                   k->group->dir, k->group->job_name == NULL ? "" : k->group->job_name, holder);
 }
 
 /* It is of other statements: changed ones, or those of another job of that name. */
@@ -237,6 +257,7 @@ static void skip_unknown(struct choice *ch, size_t chosen)
 static enum rc consider(struct choice *ch, struct fs *fs, const struct candidate *k, bool *done,
                         struct err *err)
 {
+    char holder[JOB_DIR_HOLDER_MAX];
     struct err local = {0};
     const char *reason;
     enum rc rc = k->rc;
@@ -250,6 +271,8 @@ static enum rc consider(struct choice *ch, struct fs *fs, const struct candidate
         return ch->begun != NULL ? begin_again(ch->begun, err)
                                  : refuse_over(ch, k->group, true, err);
     if (k->kind == CANDIDATE_BEGUN) {
+        if (job_dir_in_use(fs, k->group->dir, holder))
+            return refuse_running(k, holder, err);
         if (ch->begun == NULL)
             ch->begun = k;
         *done = false;
@@ -257,6 +280,8 @@ static enum rc consider(struct choice *ch, struct fs *fs, const struct candidate
     }
     if (ch->options->names_shared && !ch->own_known)
         return refuse_doubtful(ch, k, err);
+    if (ch->options->job_name != NULL && job_dir_in_use(fs, k->group->dir, holder))
+        return refuse_running(k, holder, err);
     if (candidate_barred_by(k) != NULL) {
         if (ch->barred_by == NULL)
             ch->barred_by = candidate_barred_by(k);
@@ -282,7 +307,7 @@ enum rc recovery_choose(struct fs *fs, const char *dir, const struct candidates 
                         const struct recovery_options *options, struct recovered *r,
                         struct err *err)
 {
-    struct choice ch = {.c = c, .options = options, .r = r, .dir = dir, .all_too_new = true};
+    struct choice ch = {.fs = fs, .c = c, .options = options, .r = r, .dir = dir, .all_too_new = true};
 
     r->skips = ARENA_ARRAY(r->arena, c->count, struct recovery_skip);
     find_own(&ch);

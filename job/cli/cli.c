@@ -49,6 +49,24 @@ int cli_fail(const struct cli *cli, const struct err *err)
     return cli_error(cli, cli_exit_code_of(err->rc), "%s", err->msg);
 }
 
+void cli_quote(struct buf *b, const char *word)
+{
+    if (word[0] != '\0' &&
+        strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+,-") ==
+            strlen(word)) {
+        buf_append_str(b, word);
+        return;
+    }
+    buf_append_u8(b, '\'');
+    for (; *word != '\0'; word++) {
+        if (*word == '\'')
+            buf_append_str(b, "'\\''");
+        else
+            buf_append_u8(b, (uint8_t)*word);
+    }
+    buf_append_u8(b, '\'');
+}
+
 void cli_say(const struct cli *cli, const char *fmt, ...)
 {
     va_list args;

@@ -52,6 +52,8 @@ int cli_error(const struct cli *cli, int code, const char *fmt, ...) PRINTF_LIKE
 /* The same for an err, with the exit code that fits its rc. */
 int cli_fail(const struct cli *cli, const struct err *err);
 int cli_exit_code_of(enum rc rc);
+/* A word as a shell takes it, quoted where it must be. */
+void cli_quote(struct buf *b, const char *word);
 /* A line for people on stderr; nothing with -q. */
 void cli_say(const struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Data for stdout, buffered by stdio. */

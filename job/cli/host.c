@@ -164,6 +164,7 @@ static void on_signal(struct host *h, int which)
 static void say_how_to_resume(struct host *h, struct job *job)
 {
     char path[FS_PATH_MAX];
+    struct buf quoted = {0};
 
     job_resume_path(job, path);
     if (path[0] == '\0') {
@@ -171,14 +172,16 @@ static void say_how_to_resume(struct host *h, struct job *job)
         return;
     }
     log_line(h->cli->env.log, LOG_INFO, "job suspended id=%s resume_path=%s", job_id(job), path);
+    cli_quote(&quoted, path);
     if (h->resume_script == NULL)
         cli_say(h->cli, "  resume with SET 'execution.state-recovery.path' = '%s'", path);
     else if (h->job_count == 1)
-        cli_say(h->cli, "  resume with: varve run -s %s %s%s", path, h->resume_options,
+        cli_say(h->cli, "  resume with: varve run -s %s %s%s", buf_cstr(&quoted), h->resume_options,
                 h->resume_script);
     else
         cli_say(h->cli, "  resume all jobs with: varve run --resume %s%s", h->resume_options,
                 h->resume_script);
+    buf_release(&quoted);
 }
 
 void host_report_ended(struct host *h)

@@ -169,6 +169,8 @@ static void say_submitted(struct run *r, const struct statement_result *result)
         cli_print(r->cli->quiet ? "%s\n" : "Job has been submitted with JobID %s\n",
                   result->job_id);
     fflush(stdout);
+    if (r->host.job_count > 0)
+        cli_say(r->cli, "started %s", job_start_text(r->host.jobs[r->host.job_count - 1]));
 }
 
 struct preview_call { /* preview's handler with a wait of ours */
@@ -307,24 +309,6 @@ static enum rc read_script(struct run *r, struct ast_script *out, struct err *er
 /* ---- how to go on after a suspend
  * ----------------------------------------------------------------- */
 
-static void append_quoted(struct buf *b, const char *word)
-{
-    if (word[0] != '\0' &&
-        strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+,-") ==
-            strlen(word)) {
-        buf_append_str(b, word);
-        return;
-    }
-    buf_append_u8(b, '\'');
-    for (; *word != '\0'; word++) {
-        if (*word == '\'')
-            buf_append_str(b, "'\\''");
-        else
-            buf_append_u8(b, (uint8_t)*word);
-    }
-    buf_append_u8(b, '\'');
-}
-
 static void remember_command(struct run *r)
 {
     const struct arg_option *file = args_get(&r->args, "--config"),
@@ -333,17 +317,17 @@ static void remember_command(struct run *r)
 
     if (file->given) {
         buf_append_str(&options, "-c ");
-        append_quoted(&options, file->text);
+        cli_quote(&options, file->text);
         buf_append_u8(&options, ' ');
     }
     for (uint32_t i = 0; i < pairs->count; i++) {
         buf_append_str(&options, "-D ");
-        append_quoted(&options, pairs->all[i]);
+        cli_quote(&options, pairs->all[i]);
         buf_append_u8(&options, ' ');
     }
     if (r->args.positional_count == 0)
         buf_append_str(&script, "-e ");
-    append_quoted(&script, r->args.positional_count > 0 ? r->args.positional[0]
+    cli_quote(&script, r->args.positional_count > 0 ? r->args.positional[0]
                                                         : args_get(&r->args, "--execute")->text);
     r->host.resume_options = arena_strdup(r->cli->arena, buf_cstr(&options));
     r->host.resume_script = arena_strdup(r->cli->arena, buf_cstr(&script));

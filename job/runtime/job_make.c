@@ -138,6 +138,32 @@ static enum rc note_origin(struct job *job, const struct job_restore *restore, s
     return RC_OK;
 }
 
+static void describe_start(struct job *job)
+{
+    const struct checkpoint_metadata *m = job->plan.recovered.meta;
+    struct buf text = {0};
+
+    if (!job->plan.restored) {
+        job->start_text = "from nothing";
+        return;
+    }
+    buf_printf(&text, "from %s (%s %llu of job \"%s\", %s)", job->plan.recovered.dir,
+               checkpoint_kind_is_savepoint(m->kind) ? "savepoint" : "checkpoint",
+               (unsigned long long)m->checkpoint_id, m->job_name, m->job_id);
+    if (m->sql != NULL && job->graph->sql != NULL && strcmp(m->sql, job->graph->sql) != 0)
+        buf_append_str(&text, "; its statements differ from these");
+    if (m->kind == CHECKPOINT_TERMINATE)
+        buf_append_str(&text, "; it was stopped with --drain: its windows were closed, and rows of "
+                              "theirs that come now are late");
+    job->start_text = arena_strdup(job->origin_arena, buf_cstr(&text));
+    buf_release(&text);
+}
+
+const char *job_start_text(const struct job *job)
+{
+    return job->start_text;
+}
+
 static void make_driver(struct job *job)
 {
     struct driver_config c = {
@@ -258,6 +284,7 @@ static enum rc make_job(const struct env *env, const struct config *config,
     job->graph = graph_take;
     GOTO_IF_ERR(open_storage(job, err));
     GOTO_IF_ERR(note_origin(job, restore, err));
+    describe_start(job);
     job->graph->key_group_count = job->plan.key_group_count;
     for (size_t i = 0; i < job->plan.recovered.skip_count; i++)
         log_line(env->log, LOG_WARN, "restore passes over %s: %s",

@@ -194,6 +194,7 @@ static enum rc find_snapshot(const struct env *env, const struct config *config,
         path = config_string(config, OPT_RESTORE_PATH);
     if (path != NULL && path[0] != '\0') { /* '' is how SET says: from nothing */
         p->restored = true;
+        options.preferred_name = g->job_name;
         return recovery_open(env, path, &options, &p->recovered, err);
     }
     if (restore == NULL || !restore->resume)

@@ -51,6 +51,8 @@ void job_free(struct job *job); /* waits until it ended; a running job is cancel
 
 const char *job_id(const struct job *job);
 const char *job_name(const struct job *job);
+/* "from /ck/../chk-5 (checkpoint 5 of job \"x\", its id)" and what to mind about it; "from nothing". */
+const char *job_start_text(const struct job *job);
 enum job_state job_state(struct job *job);
 /* Waits for a final state; false on timeout (timeout_ms < 0: none). */
 bool job_wait(struct job *job, int64_t timeout_ms);

@@ -55,6 +55,7 @@ struct job {
     struct restore_plan plan; /* the snapshot it started from, while that may be restored again */
     struct arena *origin_arena;
     struct run_origin origin;
+    const char *start_text; /* in origin_arena */
     bool may_take_over; /* what the run behind that snapshot left outside it, in place */
     char stop_path[FS_PATH_MAX]; /* savepoint of a stop whose tasks did not all end: committed, so a
                                   * restart goes back to it and not to an older checkpoint; "" :

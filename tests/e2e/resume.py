@@ -6,7 +6,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from varve import Job, at_some_pace, check, files_table, job_directories, lines_of, main, same, sequence, settings, test, varve, write
+from varve import Job, at_some_pace, check, files_table, job_directories, lines_of, main, newest, same, sequence, settings, test, varve, write
 
 ROWS = 30000
 EVEN, ODD = "INSERT INTO o SELECT id FROM seq WHERE MOD(id, 2) = 0;\n", "INSERT INTO o SELECT id FROM seq WHERE MOD(id, 2) = 1;\n"
@@ -112,7 +112,7 @@ def a_mistaken_start_without_resume_loses_nothing(where):
     def story(pace):
         sql = script(where, seconds=3 * pace)
         killed(where, sql)
-        cancelled_early(where, sql, ["-D", "execution.checkpointing.interval=1h"])
+        cancelled_early(where, script(where, seconds=3 * pace, interval="1 h"))
         return sql
 
     sql = at_pace(where, story)
@@ -166,19 +166,65 @@ def an_end_that_cannot_be_read_is_no_way_back(where):
 
 
 @test()
-def a_second_resume_by_mistake_takes_nothing_from_the_first(where):
+def a_second_run_of_a_running_job_needs_a_checkpoint_by_name(where):
     """json: parts stay open over checkpoints, and both go on with the killed run's."""
     def story(pace):
-        sql = script(where, seconds=4 * pace).replace("'csv'", "'json'")
-        killed(where, sql)
-        first = Job(where, sql, ["--resume", "-D", "execution.checkpointing.interval=1h"])
+        killed(where, script(where, seconds=4 * pace).replace("'csv'", "'json'"))
+        slow = script(where, seconds=4 * pace, interval="1 h").replace("'csv'", "'json'")
+        first = Job(where, slow, ["--resume"])
         first.wait_rows(100)
-        cancelled_early(where, sql, ["--resume", "-D", "execution.checkpointing.interval=1h"])
+        refused(where, slow, "is running there")
+        first.must_run("the second")
+        cancelled_early(where, slow, ["-s", newest(where)])
         same(first.wait(), 0, "exit code of the first; " + first.said())
 
     at_pace(where, story)
     ids = sorted(int(l.split(b":")[1].rstrip(b"}")) for l in lines_of(where + "/out"))
     check(ids == list(range(1, ROWS + 1)), "%d rows, %d distinct" % (len(ids), len(set(ids))))
+
+
+@test()
+def another_job_of_that_name_that_runs_is_not_gone_on_from(where):
+    def story(pace):
+        first = Job(where, script(where, EVEN, 3 * pace), ["--resume"])
+        first.wait_checkpoints(1)
+        code, _, err = resume(where, script(where, ODD))
+        check(code == 0 and "started from nothing" in err, "the second job", code, err)
+        same(first.wait(), 0, "exit code of the first; " + first.said())
+
+    at_pace(where, story)
+    rows_are(where)
+
+
+@test()
+def a_start_says_from_what(where):
+    def story(pace):
+        sql = script(where, seconds=3 * pace)
+        job = Job(where, sql)
+        job.wait_checkpoints(1)
+        job.stop(where + "/sp", drain=True)
+        return sql
+
+    sql = at_pace(where, story)
+    code, _, err = resume(where, sql.replace("INSERT", "INSERT /* edited */"))
+    check(code == 0 and "started from %s/sp/savepoint-" % where in err and "its statements differ" in err and "stopped with --drain" in err,
+          "what a start says", code, err)
+
+
+@test()
+def a_savepoint_in_the_root_of_a_finished_job_is_no_way_back(where):
+    def story(pace):
+        sql = script(where, seconds=3 * pace)
+        job = Job(where, sql)
+        job.wait_checkpoints(1)
+        job.savepoint(where + "/ck")
+        job.finish()
+        return sql
+
+    sql = at_pace(where, story)
+    code, _, err = varve("run", "-s", where + "/ck", "-e", sql)
+    check(code == 1 and "would repeat results" in err, "-s of the root", code, err)
+    rows_are(where)
 
 
 if __name__ == "__main__":

@@ -218,6 +218,7 @@ START_TEST(each_row_is_shown_once_in_every_order)
         run_to_the_end(&w, job, life < 4);
         state = job_state(job);
         crashed = sim_fs_down(w.env.fs);
+        sim_fs_crash_at(w.env.fs, UINT64_MAX / 2); /* not while it is looked at */
         if (crashed)
             sim_fs_crash(w.env.fs, &w.rng);
         choose_snapshot(&w, job, path, &id, &stopped);

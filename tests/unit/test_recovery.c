@@ -61,6 +61,7 @@ static enum rc newest_of(const char *root, const char *job_name)
     options_of.job_name = job_name;
     options_of.fingerprint = MINE;
     recovered_release(&r);
+    scene_close(&scene); /* a running job is not resumed */
     return recovery_newest_of_job(&scene.env, root, &options_of, &r, &err);
 }
 
@@ -387,6 +388,7 @@ START_TEST(the_savepoint_of_a_stop_is_newer_than_the_checkpoints_before_it)
     ck_assert_rc_msg(open_path(JOB_DIR, &plain), RC_STATE, dir);
     recovered_release(&r);
     ck_assert_rc_msg(newest_of("/ckpt", "scene"), RC_STATE, dir);
+    ck_assert_ok(scene_open(&scene, &err));
     ck_assert_ok(scene_checkpoint(&scene, 5, &err)); /* the job went on */
     ck_assert_ok(open_path(JOB_DIR, &plain));
     ck_assert_uint_eq(r.meta->checkpoint_id, 5);
@@ -570,6 +572,37 @@ START_TEST(a_run_of_changed_statements_that_went_on_counts)
 }
 END_TEST
 
+/* Two runs at once would show its results twice; another job of that name begins all the same. */
+START_TEST(a_running_job_is_not_resumed)
+{
+    const struct recovery_options mine = {.job_name = "scene", .fingerprint = MINE},
+                                  other = {.job_name = "scene", .fingerprint = "others"};
+
+    origin(JOB_DIR, MINE, 1, NULL);
+    ck_assert_rc_msg(recovery_newest_of_job(&scene.env, "/ckpt", &mine, &r, &err), RC_STATE,
+                     JOB_DIR ": job \"scene\" is running there (");
+    recovered_release(&r);
+    ck_assert_rc(recovery_newest_of_job(&scene.env, "/ckpt", &other, &r, &err), RC_NOT_FOUND);
+    ck_assert_ok(open_path(JOB_DIR, &plain)); /* as asked for */
+    ck_assert_ok(newest_of("/ckpt", "scene"));
+}
+END_TEST
+
+START_TEST(of_several_jobs_in_a_root_that_of_the_same_name_is_taken)
+{
+    struct recovery_options by_name = {.preferred_name = "another"};
+
+    ck_assert_ok(open_path("/ckpt", &by_name)); /* there is none */
+    by_name.preferred_name = "scene";
+    ck_assert_ok(open_path("/ckpt", &by_name));
+    ck_assert_str_eq(r.dir, JOB_DIR "/chk-3");
+    origin(OTHER_DIR, MINE, 1, NULL);
+    ended_at(OTHER_DIR, JOB_END_FINISHED, MINE, 2);
+    by_name.preferred_name = "scene";
+    ck_assert_ok(open_path("/ckpt", &by_name));
+}
+END_TEST
+
 #define BEGUN_DIR "/ckpt/dddddddddddddddddddddddddddddddd"
 
 /* It was started anew after the end, and killed before its first checkpoint: nothing is out. */
@@ -655,6 +688,7 @@ START_TEST(a_checkpoint_beside_the_note_serves_a_cancelled_job_and_not_a_finishe
     e.end = JOB_END_FINISHED;
     ck_assert_ok(ended_write(fs, JOB_DIR, &e, &err));
     ck_assert_rc(newest_of("/ckpt", "scene"), RC_DONE);
+    ck_assert_ok(scene_open(&scene, &err));
     ck_assert_ok(scene_checkpoint(&scene, 4, &err)); /* it went on */
     ck_assert_ok(newest_of("/ckpt", "scene"));
     ck_assert_uint_eq(r.meta->checkpoint_id, 4);
@@ -719,6 +753,8 @@ TEST_MAIN("recovery", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, another_job_of_the_same_name_begins);
           tcase_add_test(tc, of_two_jobs_of_one_name_each_goes_on_with_its_own);
           tcase_add_test(tc, a_run_of_changed_statements_that_went_on_counts);
+          tcase_add_test(tc, a_running_job_is_not_resumed);
+          tcase_add_test(tc, of_several_jobs_in_a_root_that_of_the_same_name_is_taken);
           tcase_add_test(tc, a_start_from_nothing_after_the_end_begins_again);
           tcase_add_test(tc, a_mistaken_start_from_nothing_loses_nothing);
           tcase_add_test(tc, the_later_run_has_the_newer_checkpoint_whatever_the_clock_says);
