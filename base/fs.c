@@ -306,6 +306,26 @@ out:
     return rc;
 }
 
+enum rc fs_publish(struct fs *fs, const char *dir, const char *temp, const char *name,
+                   struct bytes content, struct err *err)
+{
+    char temp_path[FS_PATH_MAX], path[FS_PATH_MAX];
+    struct fs_file *file = NULL;
+    enum rc rc;
+
+    GOTO_IF_ERR(path_join(temp_path, sizeof temp_path, dir, temp, err));
+    GOTO_IF_ERR(path_join(path, sizeof path, dir, name, err));
+    GOTO_IF_ERR(fs_create(fs, temp_path, &file, err));
+    GOTO_IF_ERR(fs_append(file, content, err));
+    GOTO_IF_ERR(fs_sync(file, err));
+    GOTO_IF_ERR(fs_close(&file, err)); /* a failed close is a failed write: look before renaming */
+    GOTO_IF_ERR(fs_rename(fs, temp_path, path, err));
+    GOTO_IF_ERR(fs_sync_dir(fs, dir, err));
+out:
+    fs_abandon(&file); /* no-op once closed */
+    return rc;
+}
+
 static enum rc copy_content(struct fs_file *from, struct fs_file *to, struct err *err)
 {
     uint8_t *piece = mem_alloc(COPY_PIECE);

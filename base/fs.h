@@ -95,6 +95,11 @@ MUST_USE enum rc fs_lock(struct fs *fs, const char *path, struct fs_file **out, 
 /* Helpers over the calls above. */
 MUST_USE enum rc fs_mkdirs(struct fs *fs, const char *path, struct err *err); /* with parents; each name
                                                        synced in its parent; there already: OK */
+/* A new file <dir>/<temp> with `content`, synced, then renamed to <dir>/<name>, and the directory
+ * synced: after RC_OK it survives power loss under that name, else what was there before may still
+ * be. RC_EXISTS: `temp` is taken. What is left of a failed try is <dir>/<temp>. */
+MUST_USE enum rc fs_publish(struct fs *fs, const char *dir, const char *temp, const char *name,
+                            struct bytes content, struct err *err);
 /* Whole file into `out` (appended); RC_LIMIT past limit_bytes, checked before allocating. */
 MUST_USE enum rc fs_read_all(struct fs *fs, const char *path, size_t limit_bytes, struct buf *out,
                              struct err *err);

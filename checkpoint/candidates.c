@@ -194,9 +194,9 @@ static enum rc look_into_job(struct gather *g, const char *dir, struct err *err)
         RETURN_IF_ERR(look_at(g, k, group, err));
     }
     RETURN_IF_ERR(add_end(g, group, err));
-    if (g->count == first && origin.from != NULL)
+    group->begun = g->count == first && origin.from != NULL;
+    if (group->begun)
         add(g, CANDIDATE_BEGUN, group, dir)->wall_ms = origin.started_wall_ms;
-    group->begun = g->count > first && g->items[g->count - 1].kind == CANDIDATE_BEGUN;
     return RC_OK;
 }
 

@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-
 /* A LOCK holds two lines: who, and the directory's path, by which a copy of it is told from the
  * directory itself. Either may be absent. */
 static void read_holder(struct fs *fs, const char *path, char who[JOB_DIR_HOLDER_MAX],

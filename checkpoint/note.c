@@ -100,28 +100,18 @@ bool note_is_empty(const struct note *n)
 enum rc note_write(struct fs *fs, const char *dir, const char *name, struct bytes content,
                    struct err *err)
 {
-    char temp_path[FS_PATH_MAX], path[FS_PATH_MAX], temp[128];
-    struct fs_file *file = NULL;
+    char temp_path[FS_PATH_MAX], temp[128];
     enum rc rc;
 
     if (content.len > NOTE_BYTES_MAX)
         return err_set(err, RC_LIMIT, "%s/%s: %zu bytes, the limit is %u", dir, name, content.len,
                        NOTE_BYTES_MAX);
     snprintf(temp, sizeof temp, "._%s.tmp", name);
-    GOTO_IF_ERR(path_join(temp_path, sizeof temp_path, dir, temp, err));
-    GOTO_IF_ERR(path_join(path, sizeof path, dir, name, err));
+    RETURN_IF_ERR(path_join(temp_path, sizeof temp_path, dir, temp, err));
     rc = fs_unlink(fs, temp_path, NULL); /* of a process that died */
     if (rc != RC_OK && rc != RC_NOT_FOUND)
-        GOTO_IF_ERR(err_set(err, rc, "cannot delete %s", temp_path));
-    GOTO_IF_ERR(fs_create(fs, temp_path, &file, err));
-    GOTO_IF_ERR(fs_append(file, content, err));
-    GOTO_IF_ERR(fs_sync(file, err));
-    GOTO_IF_ERR(fs_close(&file, err));
-    GOTO_IF_ERR(fs_rename(fs, temp_path, path, err));
-    GOTO_IF_ERR(fs_sync_dir(fs, dir, err));
-out:
-    fs_abandon(&file);
-    return rc;
+        return err_set(err, rc, "cannot delete %s", temp_path);
+    return fs_publish(fs, dir, temp, name, content, err);
 }
 
 enum rc note_read(struct fs *fs, const char *dir, const char *name, struct arena *arena,

@@ -15,21 +15,11 @@
 
 enum rc storage_publish_metadata(struct fs *fs, const char *dir, struct bytes meta, struct err *err)
 {
-    char temp_path[FS_PATH_MAX], final_path[FS_PATH_MAX];
-    struct fs_file *file = NULL;
     enum rc rc;
 
     ASSERT(meta.len > 0);
-    GOTO_IF_ERR(path_join(temp_path, sizeof temp_path, dir, LAYOUT_METADATA_TEMP, err));
-    GOTO_IF_ERR(path_join(final_path, sizeof final_path, dir, LAYOUT_METADATA, err));
-    GOTO_IF_ERR(fs_create(fs, temp_path, &file, err));
-    GOTO_IF_ERR(fs_append(file, meta, err));
-    GOTO_IF_ERR(fs_sync(file, err));
-    GOTO_IF_ERR(fs_close(&file, err)); /* a failed close is a failed write: look before renaming */
-    GOTO_IF_ERR(fs_rename(fs, temp_path, final_path, err));
-    GOTO_IF_ERR(fs_sync_dir(fs, dir, err));
-out:
-    fs_abandon(&file); /* no-op once closed; the discard removes a left-over temporary file */
+    /* The discard removes a left-over temporary file. */
+    rc = fs_publish(fs, dir, LAYOUT_METADATA_TEMP, LAYOUT_METADATA, meta, err);
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "publish %s", dir);
 }
 
