@@ -15,6 +15,7 @@ struct heap_backend {
 struct heap_cursor {
     struct keyed_cursor base; /* first */
     struct row_walk walk;
+    struct row_list *ordered; /* instead of the walk */
     struct buf prefix;
 };
 struct heap_snapshot {
@@ -67,19 +68,44 @@ static enum rc heap_del(struct keyed_state *s, const struct key_batch *keys, str
     return row_cache_del(core_state_of(s)->cache, keys, true, err);
 }
 
+static enum rc heap_append(struct keyed_state *s, const struct key_batch *keys,
+                           const struct bytes *values, size_t max_bytes, uint32_t *done,
+                           struct err *err)
+{
+    row_cache_tidy(core_state_of(s)->cache);
+    return row_cache_append(core_state_of(s)->cache, keys, values, max_bytes, NULL, done, err);
+}
+
 /* ---- scans ----------------------------------------------------------------------------------- */
 
-static enum rc heap_scan_open(struct keyed_state *s, struct bytes prefix, struct keyed_cursor **out,
-                              struct err *err)
+static enum rc heap_scan_open(struct keyed_state *s, const struct scan_bounds *bounds,
+                              struct keyed_cursor **out, struct err *err)
 {
     struct heap_cursor *c = mem_calloc(1, sizeof *c);
 
     (void)err;
     c->base.backend = s->backend;
-    buf_append(&c->prefix, prefix.data, prefix.len);
-    row_walk_init(&c->walk, core_state_of(s)->cache, buf_bytes(&c->prefix));
+    if (bounds->ordered) {
+        c->ordered = row_list_new(core_state_of(s)->cache, bounds);
+    } else {
+        buf_append(&c->prefix, bounds->prefix.data, bounds->prefix.len);
+        row_walk_init(&c->walk, core_state_of(s)->cache, buf_bytes(&c->prefix));
+    }
     *out = &c->base;
     return RC_OK;
+}
+
+static uint32_t next_views(struct heap_cursor *c, struct row_view *views, uint32_t max)
+{
+    uint32_t n = 0;
+
+    if (c->ordered == NULL)
+        return row_walk_next(&c->walk, views, max);
+    while (n < max && row_list_peek(c->ordered, &views[n])) {
+        row_list_advance(c->ordered);
+        n++;
+    }
+    return n;
 }
 
 static enum rc heap_scan_next(struct keyed_cursor *cursor, uint32_t max, struct bytes *keys,
@@ -94,7 +120,7 @@ static enum rc heap_scan_next(struct keyed_cursor *cursor, uint32_t max, struct 
     while (*got < max) {
         uint32_t want = max - *got < SCAN_VIEWS ? max - *got : SCAN_VIEWS;
 
-        n = row_walk_next(&c->walk, views, want);
+        n = next_views(c, views, want);
         if (n == 0)
             break;
         for (uint32_t i = 0; i < n; i++, (*got)++) {
@@ -109,6 +135,7 @@ static void heap_scan_close(struct keyed_cursor *cursor)
 {
     struct heap_cursor *c = (struct heap_cursor *)cursor;
 
+    row_list_free(c->ordered);
     buf_release(&c->prefix);
     mem_free(c);
 }
@@ -269,6 +296,7 @@ static const struct keyed_backend_ops heap_ops = {
     .get = heap_get,
     .put = heap_put,
     .del = heap_del,
+    .append = heap_append,
     .scan_open = heap_scan_open,
     .scan_next = heap_scan_next,
     .scan_close = heap_scan_close,

@@ -8,9 +8,11 @@ enum rc key_namespace_parse(const char *type, enum key_namespace *out, struct er
         *out = KEY_NS_VOID;
     else if (strcmp(type, "BIGINT") == 0)
         *out = KEY_NS_BIGINT;
+    else if (strcmp(type, "BYTES") == 0)
+        *out = KEY_NS_BYTES;
     else
-        return err_set(err, RC_UNSUPPORTED, "namespace type %s: only VOID and BIGINT are built",
-                       type);
+        return err_set(err, RC_UNSUPPORTED,
+                       "namespace type %s: only VOID, BIGINT and BYTES are built", type);
     return RC_OK;
 }
 
@@ -105,31 +107,38 @@ enum rc key_builder_add(struct key_builder *b, uint32_t group, struct bytes row,
 enum rc key_builder_add_ns(struct key_builder *b, uint32_t group, struct bytes row, struct bytes ns,
                            struct bytes user_key, struct err *err)
 {
-    size_t key_len = 4 + row.len; /* as serialized */
+    size_t key_len = 4 + row.len, ns_len = 4 + ns.len; /* as serialized */
     uint8_t *p;
 
     ASSERT(b->ns == KEY_NS_BYTES && group < b->key_group_count);
     RETURN_IF_ERR(begin_key(b,
-                            b->prefix_len + key_len + length_size(key_len) + ns.len +
-                                length_size(ns.len) + user_key.len,
+                            b->prefix_len + key_len + length_size(key_len) + ns_len +
+                                length_size(ns_len) + user_key.len,
                             &p, err));
     keygroup_put_prefix(p, b->prefix_len, group);
     p += b->prefix_len;
     put_be32(p, (uint32_t)row.len);
     p = write_bytes(p + 4, row);
     p = write_length(p, key_len);
-    p = write_bytes(p, ns);
-    p = write_length(p, ns.len);
+    put_be32(p, (uint32_t)ns.len);
+    p = write_bytes(p + 4, ns);
+    p = write_length(p, ns_len);
     write_bytes(p, user_key);
     return RC_OK;
 }
 
 enum rc key_builder_add_raw(struct key_builder *b, struct bytes key, struct err *err)
 {
+    return key_builder_add_joined(b, key, (struct bytes){0}, err);
+}
+
+enum rc key_builder_add_joined(struct key_builder *b, struct bytes owner, struct bytes user_key,
+                               struct err *err)
+{
     uint8_t *p;
 
-    RETURN_IF_ERR(begin_key(b, key.len, &p, err));
-    write_bytes(p, key);
+    RETURN_IF_ERR(begin_key(b, owner.len + user_key.len, &p, err));
+    write_bytes(write_bytes(p, owner), user_key);
     return RC_OK;
 }
 
@@ -152,32 +161,12 @@ static enum rc skip_length(struct reader *r, size_t len, const char *field, stru
     return RC_OK;
 }
 
-/* With KEY_NS_BYTES nothing but the length behind the namespace says where it ends: take the first
- * split that agrees. Keys with a map key behind may be ambiguous, as they are for the reference. */
-static enum rc split_sized_namespace(struct reader *r, struct bytes *ns, struct err *err)
-{
-    size_t left = reader_left(r);
-    const uint8_t *p = r->all.data + r->pos;
-
-    for (size_t len = 0; len < left; len++) {
-        uint8_t want[8];
-        size_t n = (size_t)(write_length(want, len) - want);
-
-        if (len + n <= left && memcmp(p + len, want, n) == 0) {
-            *ns = bytes_of(p, len);
-            r->pos += len + n;
-            return RC_OK;
-        }
-    }
-    return err_set(err, RC_CORRUPT, "%s: no namespace length fits", r->what);
-}
-
 enum rc key_split(struct bytes key, uint32_t key_group_count, enum key_namespace ns,
                   struct key_parts *out, struct err *err)
 {
     struct reader r;
     struct bytes prefix;
-    uint32_t row_len;
+    uint32_t row_len, ns_len;
 
     *out = (struct key_parts){0};
     reader_init(&r, key, "composite key");
@@ -190,7 +179,9 @@ enum rc key_split(struct bytes key, uint32_t key_group_count, enum key_namespace
     RETURN_IF_ERR(reader_take(&r, row_len, &out->row, "row", err));
     if (ns == KEY_NS_BYTES) {
         RETURN_IF_ERR(skip_length(&r, 4 + (size_t)row_len, "key length", err));
-        RETURN_IF_ERR(split_sized_namespace(&r, &out->ns, err));
+        RETURN_IF_ERR(reader_be32(&r, &ns_len, "namespace size", err));
+        RETURN_IF_ERR(reader_take(&r, ns_len, &out->ns, "namespace", err));
+        RETURN_IF_ERR(skip_length(&r, 4 + (size_t)ns_len, "namespace length", err));
     } else {
         RETURN_IF_ERR(reader_take(&r, ns == KEY_NS_VOID ? 1 : 8, &out->ns, "namespace", err));
         if (ns == KEY_NS_BIGINT)
@@ -199,15 +190,81 @@ enum rc key_split(struct bytes key, uint32_t key_group_count, enum key_namespace
     return reader_take(&r, reader_left(&r), &out->user_key, "map key", err);
 }
 
+/* Length of a part behind its i32 size at `at`, size included; 0: it does not fit. */
+static size_t sized_part(struct bytes key, size_t at)
+{
+    size_t len;
+
+    if (at + 4 > key.len)
+        return 0;
+    len = 4 + (size_t)get_be32(key.data + at);
+    return len <= key.len - at ? len : 0;
+}
+
 uint32_t key_owner_len(struct bytes key, uint32_t prefix_len, enum key_namespace ns)
 {
-    size_t fixed = prefix_len + 4 + (ns == KEY_NS_VOID ? 1u : 8u);
-    uint32_t row_len;
+    size_t key_len = sized_part(key, prefix_len), at, ns_len;
 
-    if (ns == KEY_NS_BYTES || key.len < fixed)
+    if (key_len == 0)
         return 0;
-    row_len = get_be32(key.data + prefix_len);
-    if (row_len > key.len - fixed)
-        return 0;
-    return (uint32_t)(fixed + row_len);
+    at = prefix_len + key_len;
+    if (ns == KEY_NS_BYTES) {
+        at += length_size(key_len);
+        ns_len = sized_part(key, at);
+        if (ns_len == 0)
+            return 0;
+        at += ns_len + length_size(ns_len);
+    } else {
+        at += ns == KEY_NS_VOID ? 1 : 8;
+    }
+    return at <= key.len ? (uint32_t)at : 0;
+}
+
+void key_prefix_end(struct bytes prefix, struct buf *out)
+{
+    buf_append(out, prefix.data, prefix.len);
+    while (out->len > 0 && out->data[out->len - 1] == 0xFF)
+        out->len--;
+    if (out->len > 0)
+        out->data[out->len - 1]++;
+}
+
+#define TEXT_BYTES_MAX 64u
+
+static void part_text(struct bytes part, struct buf *out)
+{
+    size_t shown = part.len < TEXT_BYTES_MAX ? part.len : TEXT_BYTES_MAX;
+    bool text = true;
+
+    for (size_t i = 0; i < shown; i++)
+        text = text && part.data[i] >= 0x20 && part.data[i] < 0x7F;
+    buf_append_str(out, text ? "\"" : "0x");
+    for (size_t i = 0; i < shown; i++)
+        buf_printf(out, text ? "%c" : "%02x", part.data[i]);
+    buf_append_str(out, shown < part.len ? "..." : "");
+    buf_append_str(out, text ? "\"" : "");
+}
+
+void key_text(struct bytes key, uint32_t key_group_count, enum key_namespace ns, struct buf *out)
+{
+    struct key_parts parts;
+    struct err ignored = {0};
+
+    if (key_split(key, key_group_count, ns, &parts, &ignored) != RC_OK) {
+        buf_append_str(out, "key ");
+        part_text(key, out);
+        return;
+    }
+    buf_printf(out, "key group %u, key ", parts.group);
+    part_text(parts.row, out);
+    if (ns == KEY_NS_BIGINT)
+        buf_printf(out, ", namespace %lld", (long long)parts.window);
+    if (ns == KEY_NS_BYTES) {
+        buf_append_str(out, ", namespace ");
+        part_text(parts.ns, out);
+    }
+    if (parts.user_key.len > 0) {
+        buf_append_str(out, ", map key ");
+        part_text(parts.user_key, out);
+    }
 }

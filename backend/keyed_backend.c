@@ -61,10 +61,43 @@ enum rc keyed_del(struct keyed_state *s, const struct key_batch *keys, struct er
     return s->backend->ops->del(s, keys, err);
 }
 
+enum rc keyed_append(struct keyed_state *s, const struct key_batch *keys,
+                     const struct bytes *values, size_t max_bytes, uint32_t *done, struct err *err)
+{
+    core_check_keys(core_of(s->backend), keys);
+    *done = 0;
+    return s->backend->ops->append(s, keys, values, max_bytes, done, err);
+}
+
 enum rc keyed_scan_open(struct keyed_state *s, struct bytes prefix, struct keyed_cursor **out,
                         struct err *err)
 {
-    return s->backend->ops->scan_open(s, prefix, out, err);
+    struct buf upper = {0};
+    struct scan_bounds bounds = {.prefix = prefix, .lower = prefix};
+    enum rc rc;
+
+    key_prefix_end(prefix, &upper);
+    bounds.upper = buf_bytes(&upper);
+    rc = s->backend->ops->scan_open(s, &bounds, out, err);
+    buf_release(&upper);
+    return rc;
+}
+
+enum rc keyed_scan_range(struct keyed_state *s, struct bytes prefix, struct bytes lower,
+                         struct bytes upper, struct keyed_cursor **out, struct err *err)
+{
+    struct buf end = {0};
+    struct scan_bounds bounds = {prefix, lower, upper, true};
+    enum rc rc;
+
+    key_prefix_end(prefix, &end);
+    if (bytes_cmp(prefix, lower) > 0)
+        bounds.lower = prefix;
+    if (upper.len == 0 || (end.len > 0 && bytes_cmp(buf_bytes(&end), upper) < 0))
+        bounds.upper = buf_bytes(&end);
+    rc = s->backend->ops->scan_open(s, &bounds, out, err);
+    buf_release(&end);
+    return rc;
 }
 
 enum rc keyed_scan_next(struct keyed_cursor *c, uint32_t max, struct bytes *keys,
@@ -127,6 +160,7 @@ void core_init(struct backend_core *core, const struct keyed_backend_ops *ops,
     core->key_group_count = config->key_group_count;
     core->prefix_len = keygroup_prefix_len(config->key_group_count);
     core->arena = arena_new(4096);
+    ttl_clock_init(&core->ttl, config->env->clock);
     core->name = arena_strdup(core->arena, config->name);
     core->backend_id = arena_strdup(core->arena, config->backend_id);
     core->rows = row_group_new(mode, rng_u64(&rng));
@@ -227,7 +261,7 @@ enum rc core_add(struct backend_core *core, const struct state_desc *desc, struc
     s->ns = ns;
     copy_desc(core->arena, desc, &s->desc);
     config = (struct row_cache_config){
-        .fixed_value_bytes = desc->fixed_value_bytes,
+        .fixed_value_bytes = state_desc_row_bytes(desc),
         .prefix_len = core->prefix_len,
         .is_map = desc->kind == STATE_MAP,
         .ns = ns,

@@ -80,10 +80,20 @@ MUST_USE enum rc keyed_put(struct keyed_state *s, const struct key_batch *keys,
                            const struct bytes *values, struct err *err);
 MUST_USE enum rc keyed_del(struct keyed_state *s, const struct key_batch *keys, struct err *err);
 
+/* Puts values[i] behind the value of key i, with a ',' between; alone when there is none. *done: how
+ * many were. RC_LIMIT: key *done's value would grow beyond max_bytes; it and the keys behind it are
+ * as they were, those before it have been appended to. */
+MUST_USE enum rc keyed_append(struct keyed_state *s, const struct key_batch *keys,
+                              const struct bytes *values, size_t max_bytes, uint32_t *done,
+                              struct err *err);
+
 /* All live entries whose key starts with `prefix` (empty: all), each once, in no promised order. No
  * change of the state while a cursor is open (snapshots are fine). */
 MUST_USE enum rc keyed_scan_open(struct keyed_state *s, struct bytes prefix,
                                  struct keyed_cursor **out, struct err *err);
+/* Of those the entries with lower <= key < upper (empty: no bound), in bytewise order. */
+MUST_USE enum rc keyed_scan_range(struct keyed_state *s, struct bytes prefix, struct bytes lower,
+                                  struct bytes upper, struct keyed_cursor **out, struct err *err);
 /* Up to `max` entries; *got == 0: the end. Slices hold until the next call on the cursor. */
 MUST_USE enum rc keyed_scan_next(struct keyed_cursor *c, uint32_t max, struct bytes *keys,
                                  struct bytes *values, uint32_t *got, struct err *err);
@@ -107,6 +117,11 @@ void keyed_stats(struct keyed_backend *b, struct keyed_stats *out);
 /* "9.10.0": the RocksDB that is linked. */
 const char *keyed_backend_rocksdb_version(void);
 
+/* Entries of a scan: those that start with prefix and lie in [lower, upper); empty: no bound. */
+struct scan_bounds {
+    struct bytes prefix, lower, upper;
+    bool ordered;
+};
 /* What an implementation provides; callers use the functions above. */
 struct keyed_backend_ops {
     void (*close)(struct keyed_backend *);
@@ -118,7 +133,10 @@ struct keyed_backend_ops {
     enum rc (*put)(struct keyed_state *, const struct key_batch *, const struct bytes *,
                    struct err *);
     enum rc (*del)(struct keyed_state *, const struct key_batch *, struct err *);
-    enum rc (*scan_open)(struct keyed_state *, struct bytes, struct keyed_cursor **, struct err *);
+    enum rc (*append)(struct keyed_state *, const struct key_batch *, const struct bytes *, size_t,
+                      uint32_t *, struct err *);
+    enum rc (*scan_open)(struct keyed_state *, const struct scan_bounds *, struct keyed_cursor **,
+                         struct err *);
     enum rc (*scan_next)(struct keyed_cursor *, uint32_t, struct bytes *, struct bytes *,
                          uint32_t *, struct err *);
     void (*scan_close)(struct keyed_cursor *);

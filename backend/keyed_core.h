@@ -1,11 +1,12 @@
 /* keyed_core.h - what both implementations of keyed_backend.h share: the table of states, their
- * caches, the checks on keys. For heap_backend.c, rocks_*.c and timers.c only.
+ * caches, the checks on keys. For heap_backend.c, rocks_*.c, state*.c and timers.c only.
  *
  * Thread: the task's; the list of states that a snapshot writes is taken when it begins. */
 #ifndef VARVE_BACKEND_KEYED_CORE_H
 #define VARVE_BACKEND_KEYED_CORE_H
 
 #include "backend/row_cache.h"
+#include "backend/ttl.h"
 #include "base/arena.h"
 #include "base/thread.h"
 
@@ -27,6 +28,7 @@ struct backend_core {
     const char *name, *backend_id; /* in arena */
     struct arena *arena;
     struct row_group *rows;
+    struct ttl_clock ttl;
     uint32_t slab_bytes;
     struct core_state **states;
     size_t state_count;

@@ -16,7 +16,7 @@ struct restore {
 static enum rc check_entry(const struct restore *r, const struct core_state *s, struct bytes key,
                            struct bytes value, struct err *err)
 {
-    uint32_t group;
+    uint32_t group, row_bytes = state_desc_row_bytes(&s->desc);
 
     if (key.len < r->core->prefix_len)
         return err_set(err, RC_CORRUPT, "state %s: key of %zu bytes", s->desc.name, key.len);
@@ -24,9 +24,9 @@ static enum rc check_entry(const struct restore *r, const struct core_state *s, 
     if (!key_group_range_has(r->core->range, group))
         return err_set(err, RC_CORRUPT, "state %s: entry of key group %u outside %u..%u",
                        s->desc.name, group, r->core->range.first, r->core->range.last);
-    if (s->desc.fixed_value_bytes != 0 && value.len != s->desc.fixed_value_bytes)
+    if (row_bytes != 0 && value.len != row_bytes)
         return err_set(err, RC_CORRUPT, "state %s: value of %zu bytes instead of %u", s->desc.name,
-                       value.len, s->desc.fixed_value_bytes);
+                       value.len, row_bytes);
     return RC_OK;
 }
 

@@ -187,6 +187,20 @@ static enum rc rocks_del(struct keyed_state *state, const struct key_batch *keys
     return row_cache_del(s->cache, keys, below_of(s)->empty, err);
 }
 
+static enum rc rocks_append(struct keyed_state *state, const struct key_batch *keys,
+                            const struct bytes *values, size_t max_bytes, uint32_t *done,
+                            struct err *err)
+{
+    struct rocks_backend *b = rocks_of(state->backend);
+    struct core_state *s = core_state_of(state);
+    enum rc rc;
+
+    RETURN_IF_ERR(make_room(b, s, keys, values, err));
+    rc = row_cache_append(s->cache, keys, values, max_bytes, loader_of(b, s), done, err);
+    rocks_unpin(b->db);
+    return rc;
+}
+
 /* ---- scans ----------------------------------------------------------------------------------- */
 
 /* Cached rows of the prefix, sorted, over the database's: a cached row, or tombstone, is the truth.
@@ -202,17 +216,7 @@ struct rocks_cursor {
     struct buf data; /* copies of what the iterator gave for one call */
 };
 
-/* Smallest string above all that start with `prefix`; empty: there is none. */
-static void prefix_end(struct bytes prefix, struct buf *out)
-{
-    buf_append(out, prefix.data, prefix.len);
-    while (out->len > 0 && out->data[out->len - 1] == 0xFF)
-        out->len--;
-    if (out->len > 0)
-        out->data[out->len - 1]++;
-}
-
-static enum rc rocks_scan_open(struct keyed_state *state, struct bytes prefix,
+static enum rc rocks_scan_open(struct keyed_state *state, const struct scan_bounds *bounds,
                                struct keyed_cursor **out, struct err *err)
 {
     struct rocks_backend *b = rocks_of(state->backend);
@@ -223,15 +227,9 @@ static enum rc rocks_scan_open(struct keyed_state *state, struct bytes prefix,
     c = mem_calloc(1, sizeof *c);
     c->base.backend = state->backend;
     c->state = s;
-    c->cached = row_list_new(s->cache, prefix);
-    if (!below_of(s)->empty) {
-        struct buf end = {0};
-
-        /* After the list: what a flush brings in from now on is in the list. */
-        prefix_end(prefix, &end);
-        c->below = rocks_iter_new(below_of(s)->cf, prefix, buf_bytes(&end));
-        buf_release(&end);
-    }
+    c->cached = row_list_new(s->cache, bounds);
+    if (!below_of(s)->empty) /* after the list: what a flush brings in from now on is in the list */
+        c->below = rocks_iter_new(below_of(s)->cf, bounds->lower, bounds->upper);
     below_of(s)->cursors++;
     *out = &c->base;
     return RC_OK;
@@ -414,6 +412,7 @@ static const struct keyed_backend_ops rocks_ops = {
     .get = rocks_lookup,
     .put = rocks_put,
     .del = rocks_del,
+    .append = rocks_append,
     .scan_open = rocks_scan_open,
     .scan_next = rocks_scan_next,
     .scan_close = rocks_scan_close,

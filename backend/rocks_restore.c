@@ -309,7 +309,7 @@ static enum rc copy_state(struct rocks_backend *b, struct core_state *s, struct 
     struct iter_rows rows = {
         .source = {iter_rows_next, UINT64_MAX, UINT64_MAX},
         .it = iter_of_range(from, range, b->core.prefix_len),
-        .fixed_value_bytes = s->desc.fixed_value_bytes,
+        .fixed_value_bytes = state_desc_row_bytes(&s->desc),
         .err = err,
     };
     enum rc rc = flusher_write(b->flusher, below_of(s)->cf, &rows.source, err);

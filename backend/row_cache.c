@@ -343,6 +343,42 @@ static void set_value(struct row_cache *c, uint32_t ref, struct bytes value)
     r->value_len = (uint32_t)value.len;
 }
 
+/* A row that must grow gets half as much room again: n appends copy O(n) bytes. */
+bool row_append(struct row_cache *c, uint32_t tag, struct bytes key, struct bytes more,
+                size_t max_bytes, size_t *had)
+{
+    uint32_t ref = index_find(c, tag, key);
+    struct row *r = ref == 0 ? NULL : row_at(c, ref);
+    bool exists = r != NULL && !(r->marks & ROW_TOMBSTONE);
+    const uint8_t *old;
+    size_t len;
+
+    *had = exists ? r->value_len : 0;
+    len = *had + (exists ? 1 : 0) + more.len;
+    if (len > max_bytes)
+        return false;
+    if (r == NULL) {
+        ref = row_add(c, tag, key, cap_of(c, key.len, more.len));
+        row_at(c, ref)->below = BELOW_NO;
+    }
+    if (!exists) {
+        set_value(c, ref, more);
+        return true;
+    }
+    old = row_value(c, r);
+    if (len > r->value_cap || row_owed(c, r)) {
+        r = row_at(c, row_replace(c, ref, len + len / 2));
+        memcpy(row_value(c, r), old, *had); /* slabs stay where they are */
+    } else {
+        row_modify(c, ref, r);
+    }
+    row_value(c, r)[*had] = ',';
+    if (more.len > 0)
+        memcpy(row_value(c, r) + *had + 1, more.data, more.len);
+    r->value_len = (uint32_t)len;
+    return true;
+}
+
 static void set_tombstone(struct row_cache *c, struct row *r)
 {
     if (!(r->marks & ROW_TOMBSTONE)) {

@@ -67,6 +67,10 @@ MUST_USE enum rc row_cache_put(struct row_cache *c, const struct key_batch *keys
                                const struct bytes *values, bool below_empty, struct err *err);
 MUST_USE enum rc row_cache_del(struct row_cache *c, const struct key_batch *keys, bool below_empty,
                                struct err *err);
+/* keyed_append. */
+MUST_USE enum rc row_cache_append(struct row_cache *c, const struct key_batch *keys,
+                                  const struct bytes *values, size_t max_bytes,
+                                  struct row_loader *loader, uint32_t *done, struct err *err);
 /* Room that a batch takes at most, in bytes of slabs. values may be NULL. */
 size_t row_cache_need(const struct row_cache *c, const struct key_batch *keys,
                       const struct bytes *values);
@@ -90,10 +94,10 @@ struct row_walk {
 void row_walk_init(struct row_walk *w, struct row_cache *c, struct bytes prefix);
 /* Up to max rows, 0 at the end. Slices hold until the cache changes. */
 uint32_t row_walk_next(struct row_walk *w, struct row_view *out, uint32_t max);
-/* The cached rows of a prefix in bytewise order, as they are now; until row_list_free they must
- * hold still (no eviction, no change; more rows may come in, and a writer may be at work). */
+/* The cached rows inside the bounds in bytewise order, as they are now; until row_list_free they
+ * must hold still (no eviction, no change; more rows may come in, and a writer may be at work). */
 struct row_list; /* opaque */
-struct row_list *row_list_new(struct row_cache *c, struct bytes prefix);
+struct row_list *row_list_new(struct row_cache *c, const struct scan_bounds *bounds);
 bool row_list_peek(const struct row_list *l,
                    struct row_view *out); /* false: at the end; dirty is not filled */
 void row_list_advance(struct row_list *l);

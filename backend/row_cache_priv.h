@@ -173,6 +173,10 @@ void rows_enter(struct row_cache *c); /* takes the mutex when a writer is at wor
 void rows_leave(struct row_cache *c);
 uint32_t row_alloc(struct row_cache *c, uint32_t key_len, uint32_t value_cap, bool cow);
 void slab_free(struct row_cache *c, uint32_t id);
+/* Puts a ',' and `more` behind the row's value, which has *had bytes, or makes the row. The key is
+ * known to be cached if it exists. false: the value would exceed max_bytes. */
+bool row_append(struct row_cache *c, uint32_t tag, struct bytes key, struct bytes more,
+                size_t max_bytes, size_t *had);
 
 /* row_cache_index.c */
 uint32_t key_tag(const struct row_cache *c, struct bytes key);

@@ -86,7 +86,14 @@ struct row_list {
     size_t next;
 };
 
-struct row_list *row_list_new(struct row_cache *c, struct bytes prefix)
+static bool in_bounds(struct bytes key, const struct scan_bounds *b)
+{
+    return (b->lower.len == 0 || bytes_cmp(key, b->lower) >= 0) &&
+           (b->upper.len == 0 || bytes_cmp(key, b->upper) < 0);
+}
+
+/* The bounds lie within the prefix (keyed_scan_range). */
+struct row_list *row_list_new(struct row_cache *c, const struct scan_bounds *bounds)
 {
     struct row_list *l = mem_calloc(1, sizeof *l);
     struct row_walk w;
@@ -94,9 +101,9 @@ struct row_list *row_list_new(struct row_cache *c, struct bytes prefix)
 
     l->cache = c;
     rows_enter(c);
-    row_walk_init(&w, c, prefix);
+    row_walk_init(&w, c, bounds->prefix);
     while ((ref = walk_step(&w)) != 0) {
-        if (prefix.len == 0 || starts_with(row_key(c, row_at(c, ref)), prefix))
+        if (in_bounds(row_key(c, row_at(c, ref)), bounds))
             refs_push(&l->refs, ref);
     }
     refs_sort(c, c->bases, l->refs.at, l->refs.count);

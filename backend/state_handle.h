@@ -44,15 +44,25 @@ struct state_desc {
     const char *name; /* "accState"; at most 255 bytes; the column family's name */
     enum state_kind kind;
     const char *key_type;
-    const char *namespace_type; /* "VOID" or "BIGINT" (a window's end) */
+    const char *namespace_type; /* "VOID", "BIGINT" (a window's end) or "BYTES" */
     const char *user_key_type;  /* STATE_MAP; else "" */
     const char *value_type;     /* "ROW<`count` BIGINT, ...>"; "" for timers */
-    uint32_t fixed_value_bytes; /* 0: values vary in size */
-    uint64_t ttl_ms;            /* 0: none */
+    /* Of each value as it is stored, a map's null flag included, the time of a time-to-live not; of
+     * a list: of each element. 0: they vary in size. */
+    uint32_t fixed_value_bytes;
+    uint64_t ttl_ms; /* 0: none */
     const char
         *operand_operator; /* name of the merge operator whose operands may be in files; "" none */
     uint32_t operand_version;
 };
+
+/* Size of each stored row; 0: rows vary in size. */
+static inline uint32_t state_desc_row_bytes(const struct state_desc *d)
+{
+    if (d->kind == STATE_LIST || d->fixed_value_bytes == 0)
+        return 0;
+    return d->fixed_value_bytes + (d->ttl_ms == 0 ? 0 : 8);
+}
 
 enum keyed_handle_kind {
     KEYED_ROCKS = 1,  /* files of one RocksDB database */

@@ -184,7 +184,9 @@ static enum rc check_state(const struct place *at, const struct state_desc *stat
     RETURN_IF_ERR(check_name(at, "state name", state->name, STATE_NAME_MAX));
     if (state->kind < STATE_VALUE || state->kind > STATE_TIMER)
         return broken(at, "state \"%s\": kind %d is unknown", state->name, (int)state->kind);
-    if (strcmp(state->namespace_type, "VOID") != 0 && strcmp(state->namespace_type, "BIGINT") != 0)
+    if (strcmp(state->namespace_type, "VOID") != 0 &&
+        strcmp(state->namespace_type, "BIGINT") != 0 &&
+        strcmp(state->namespace_type, "BYTES") != 0)
         return broken(at, "state \"%s\": namespace \"%.64s\" is unknown", state->name,
                       state->namespace_type);
     if ((state->kind == STATE_MAP) != (state->user_key_type[0] != '\0'))

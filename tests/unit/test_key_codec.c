@@ -66,6 +66,8 @@ static const struct {
     {4000, KEY_NS_BIGINT, "x", "", "m", -5},
     {32768, KEY_NS_BYTES, "x", "ns0", "", 0},
     {129, KEY_NS_BYTES, "a longer piece of text", "", "", 0},
+    {129, KEY_NS_BYTES, "a", "", "member", 0},
+    {128, KEY_NS_BYTES, "a", "a namespace of some length", "\x04member", 0},
 };
 
 START_TEST(split_gives_back_the_parts)
@@ -97,16 +99,15 @@ START_TEST(split_gives_back_the_parts)
     ck_assert_bytes_eq(parts.user_key, user);
     if (shapes[_i].ns == KEY_NS_BYTES)
         ck_assert_bytes_str(parts.ns, shapes[_i].ns_text);
-    else
-        ck_assert_uint_eq(key_owner_len(key_batch_at(&keys, 0), b.prefix_len, b.ns),
-                          key_batch_at(&keys, 0).len - user.len);
+    ck_assert_uint_eq(key_owner_len(key_batch_at(&keys, 0), b.prefix_len, b.ns),
+                      key_batch_at(&keys, 0).len - user.len);
     key_builder_release(&b);
     buf_release(&row_buf);
 }
 END_TEST
 
 /* Two-byte prefix and lengths behind both parts, after a String key's and String namespace's
- * example "00C0 .. 04 .. 04". */
+ * example "00C0 .. 04 .. 04"; the parts themselves are byte arrays here. */
 START_TEST(lengths_stand_low_byte_first_behind_the_parts)
 {
     struct key_builder b;
@@ -120,9 +121,10 @@ START_TEST(lengths_stand_low_byte_first_behind_the_parts)
                                     bytes_of_str("mk"), &err));
     keys = key_builder_batch(&b);
     key = key_batch_at(&keys, 0);
-    ck_assert_uint_eq(key.len, 2 + 300 + 2 + 3 + 1 + 2);
+    ck_assert_uint_eq(key.len, 2 + 300 + 2 + 7 + 1 + 2);
     ck_assert_bytes_eq(bytes_of(key.data, 6), bytes_of("\x00\xC0\x00\x00\x01\x28", 6));
-    ck_assert_bytes_eq(bytes_of(key.data + 302, 8), bytes_of("\x2C\x01ns0\x03mk", 8));
+    ck_assert_bytes_eq(bytes_of(key.data + 302, 12),
+                       bytes_of("\x2C\x01\0\0\0\x03ns0\x07mk", 12));
     key_builder_release(&b);
 }
 END_TEST
@@ -195,6 +197,8 @@ START_TEST(namespace_types)
 
     ck_assert_ok(key_namespace_parse("BIGINT", &ns, &err));
     ck_assert_int_eq(ns, KEY_NS_BIGINT);
+    ck_assert_ok(key_namespace_parse("BYTES", &ns, &err));
+    ck_assert_int_eq(ns, KEY_NS_BYTES);
     ck_assert_rc_msg(key_namespace_parse("STRING", &ns, &err), RC_UNSUPPORTED, "STRING");
 }
 END_TEST
