@@ -36,6 +36,8 @@ struct keyed_stats {
     uint64_t db_live_sst_bytes, db_sst_files, l0_files, pending_compaction_bytes;
     uint64_t block_cache_bytes, write_buffer_bytes;
     uint64_t lookups, misses, flushes, evictions, flush_wait_ns;
+    uint64_t compactions, deepest_compactions,
+        compacted_bytes; /* of them those that wrote the deepest level; written by all */
 };
 
 enum backend_kind { BACKEND_HASHMAP, BACKEND_ROCKSDB };

@@ -192,7 +192,7 @@ static void make_options(struct rocks_db *db, const struct rocks_config *config)
     rocksdb_options_set_stats_persist_period_sec(o, 0);
     rocksdb_options_set_keep_log_file_num(o, 1);
     rocksdb_options_set_max_manifest_file_size(o, 4 * MIB); /* each checkpoint copies it */
-    rocksdb_options_set_info_log_level(o, 2); /* warnings */
+    rocksdb_options_set_info_log_level(o, 2);               /* warnings */
     rocksdb_options_set_use_fsync(o, 0);
     db->options = o;
     db->scan = rocksdb_readoptions_create();
@@ -692,4 +692,18 @@ void rocks_stats(struct rocks_db *db, struct rocks_stats *out)
     }
     out->block_cache_bytes = rocksdb_cache_get_usage(db->cache);
     out->stopped = shim_background_errors(db->db, &errors) == 0 && errors > 0;
+}
+
+void rocks_compactions(struct rocks_db *db, struct rocks_compactions *out)
+{
+    *out = (struct rocks_compactions){0};
+    for (size_t i = 0; i < db->cf_count; i++) {
+        struct shim_compactions c;
+
+        if (shim_compactions(db->db, db->cfs[i]->handle, &c) != 0)
+            continue;
+        out->count += c.count;
+        out->deepest += c.deepest_count;
+        out->written_bytes += c.written_bytes;
+    }
 }

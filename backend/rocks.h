@@ -105,4 +105,11 @@ struct rocks_stats {
 };
 void rocks_stats(struct rocks_db *db, struct rocks_stats *out);
 
+/* Since opening; `deepest`: those that wrote the deepest level of their family. Dearer than
+ * rocks_stats. */
+struct rocks_compactions {
+    uint64_t count, deepest, written_bytes;
+};
+void rocks_compactions(struct rocks_db *db, struct rocks_compactions *out);
+
 #endif

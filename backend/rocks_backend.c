@@ -358,9 +358,11 @@ static void rocks_backend_stats(struct keyed_backend *backend, struct keyed_stat
 {
     struct rocks_backend *b = rocks_of(backend);
     struct rocks_stats db;
+    struct rocks_compactions compactions;
     struct flusher_stats flush;
 
     rocks_stats(b->db, &db);
+    rocks_compactions(b->db, &compactions);
     flusher_stats(b->flusher, &flush);
     *out = (struct keyed_stats){
         .cache_bytes = row_group_bytes(b->core.rows),
@@ -373,6 +375,9 @@ static void rocks_backend_stats(struct keyed_backend *backend, struct keyed_stat
         .flushes = flush.flushes,
         .evictions = b->evictions,
         .flush_wait_ns = (uint64_t)(b->wait_ns + flush.wait_ns),
+        .compactions = compactions.count,
+        .deepest_compactions = compactions.deepest,
+        .compacted_bytes = compactions.written_bytes,
     };
     for (size_t i = 0; i < b->core.state_count; i++) {
         struct row_cache_stats s;

@@ -7,7 +7,9 @@
 #include "rocksdb/file_system.h"
 #include "rocksdb/version.h"
 
+#include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <new>
 #include <string>
@@ -223,6 +225,34 @@ try {
 int shim_background_errors(void *db, uint64_t *count)
 try {
     return db_of(db)->GetIntProperty(rocksdb::DB::Properties::kBackgroundErrors, count) ? 0 : -1;
+} catch (const std::bad_alloc &) {
+    return -1;
+}
+
+int shim_compactions(void *db, void *cf, struct shim_compactions *out)
+try {
+    std::map<std::string, std::string> stats;
+    rocksdb::ColumnFamilyMetaData meta;
+    int deepest = 0;
+
+    out->count = out->deepest_count = out->written_bytes = 0;
+    if (!db_of(db)->GetMapProperty(cf_of(cf), rocksdb::DB::Properties::kCFStats, &stats))
+        return -1;
+    db_of(db)->GetColumnFamilyMetaData(cf_of(cf), &meta);
+    for (const auto &level : meta.levels)
+        deepest = level.files.empty() ? deepest : level.level;
+    for (size_t level = 1; level < meta.levels.size();
+         level++) { /* what wrote level 0 are flushes */
+        std::string of = "compaction.L" + std::to_string(level);
+        uint64_t count =
+            static_cast<uint64_t>(std::strtod(stats[of + ".CompCount"].c_str(), nullptr));
+
+        out->count += count;
+        out->deepest_count += static_cast<int>(level) == deepest ? count : 0;
+        out->written_bytes += static_cast<uint64_t>(
+            std::strtod(stats[of + ".WriteGB"].c_str(), nullptr) * 1073741824.0);
+    }
+    return 0;
 } catch (const std::bad_alloc &) {
     return -1;
 }

@@ -42,6 +42,13 @@ void shim_verify(void *db, char **error);
 /* How often the background gave up: writes and compactions stand still then. */
 int shim_background_errors(void *db, uint64_t *count);
 
+/* Compactions since opening: how many, how many of them wrote the deepest level that holds
+ * anything, and what all wrote. */
+struct shim_compactions {
+    uint64_t count, deepest_count, written_bytes;
+};
+int shim_compactions(void *db, void *cf, struct shim_compactions *out);
+
 #ifdef __cplusplus
 }
 #endif
