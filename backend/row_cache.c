@@ -1,6 +1,7 @@
 #include "backend/row_cache_priv.h"
 
-#define FIND_AHEAD 64u /* keys whose cache misses overlap */
+#define FIND_AHEAD 12u /* keys between the steps of finding */
+#define FIND_CHUNK 128u /* keys found before their rows are used */
 #define SLAB_BYTES_LEAST (16u << 10)
 #define BIG_ROW_FRACTION 4u /* a row above a slab's quarter has a slab of its own */
 
@@ -424,47 +425,62 @@ static void scratch_reserve(struct row_cache *c, uint32_t count)
     c->loads.count = 0;
 }
 
-/* Rows of keys[from..to): hashes first, then the index slots, then the rows, so that their cache
- * misses overlap. */
+/* The three steps of finding a row, each begun FIND_AHEAD keys before the next one, so that their
+ * cache misses overlap, yet no more of them than a processor has under way at once. */
+static inline void find_hash(struct row_cache *c, const struct key_batch *keys, uint32_t i)
+{
+    c->tags[i] = key_tag(c, key_batch_at(keys, i));
+    __builtin_prefetch(&c->rows.slots[slot_home(&c->rows, c->tags[i])]);
+}
+
+static inline void find_slot(struct row_cache *c, uint32_t i)
+{
+    const struct index *ix = &c->rows;
+    uint32_t s = slot_home(ix, c->tags[i]);
+
+    while (ix->slots[s].ref != 0 && ix->slots[s].tag != c->tags[i])
+        s = slot_after(ix, s);
+    c->found[i] = s;
+    if (ix->slots[s].ref != 0) {
+        const uint8_t *r = (const uint8_t *)row_at(c, ix->slots[s].ref);
+
+        __builtin_prefetch(r, 1);
+        __builtin_prefetch(r + 64, 1);
+    }
+}
+
+static inline void find_row(struct row_cache *c, const struct key_batch *keys, uint32_t i)
+{
+    const struct index *ix = &c->rows;
+    uint32_t s = c->found[i];
+
+    c->found[i] = 0;
+    for (; ix->slots[s].ref != 0; s = slot_after(ix, s)) {
+        if (ix->slots[s].tag == c->tags[i] &&
+            row_has_key(c, row_at(c, ix->slots[s].ref), key_batch_at(keys, i))) {
+            c->found[i] = ix->slots[s].ref;
+            break;
+        }
+    }
+}
+
+/* Rows of keys[from..to) into c->found. */
 static void find_chunk(struct row_cache *c, const struct key_batch *keys, uint32_t from,
                        uint32_t to)
 {
-    const struct index *ix = &c->rows;
-    uint32_t at[FIND_AHEAD];
-
-    for (uint32_t i = from; i < to; i++) {
-        c->tags[i] = key_tag(c, key_batch_at(keys, i));
-        if (ix->slots != NULL)
-            __builtin_prefetch(&ix->slots[slot_home(ix, c->tags[i])]);
-    }
-    if (ix->slots == NULL) {
+    if (c->rows.slots == NULL) {
+        for (uint32_t i = from; i < to; i++)
+            c->tags[i] = key_tag(c, key_batch_at(keys, i));
         memset(&c->found[from], 0, (to - from) * sizeof *c->found);
         return;
     }
-    for (uint32_t i = from; i < to; i++) {
-        uint32_t s = slot_home(ix, c->tags[i]);
-
-        while (ix->slots[s].ref != 0 && ix->slots[s].tag != c->tags[i])
-            s = slot_after(ix, s);
-        at[i - from] = s;
-        if (ix->slots[s].ref != 0) {
-            const uint8_t *r = (const uint8_t *)row_at(c, ix->slots[s].ref);
-
-            __builtin_prefetch(r, 1);
-            __builtin_prefetch(r + 64, 1);
-        }
-    }
-    for (uint32_t i = from; i < to; i++) {
-        uint32_t s = at[i - from];
-
-        c->found[i] = 0;
-        for (; ix->slots[s].ref != 0; s = slot_after(ix, s)) {
-            if (ix->slots[s].tag == c->tags[i] &&
-                row_has_key(c, row_at(c, ix->slots[s].ref), key_batch_at(keys, i))) {
-                c->found[i] = ix->slots[s].ref;
-                break;
-            }
-        }
+    for (uint32_t i = from; i < to + 2 * FIND_AHEAD; i++) {
+        if (i < to)
+            find_hash(c, keys, i);
+        if (i >= from + FIND_AHEAD && i - FIND_AHEAD < to)
+            find_slot(c, i - FIND_AHEAD);
+        if (i >= from + 2 * FIND_AHEAD)
+            find_row(c, keys, i - 2 * FIND_AHEAD);
     }
 }
 
@@ -598,8 +614,8 @@ enum rc row_cache_upsert(struct row_cache *c, const struct key_batch *keys, void
     scratch_reserve(c, keys->count);
     rows_enter(c);
     c->lookups += keys->count;
-    for (uint32_t from = 0; from < keys->count; from += FIND_AHEAD) {
-        uint32_t to = from + FIND_AHEAD < keys->count ? from + FIND_AHEAD : keys->count;
+    for (uint32_t from = 0; from < keys->count; from += FIND_CHUNK) {
+        uint32_t to = from + FIND_CHUNK < keys->count ? from + FIND_CHUNK : keys->count;
 
         find_chunk(c, keys, from, to);
         for (uint32_t i = from; i < to; i++) {
@@ -653,8 +669,8 @@ enum rc row_cache_get(struct row_cache *c, const struct key_batch *keys, struct 
     scratch_reserve(c, keys->count);
     rows_enter(c);
     c->lookups += keys->count;
-    for (uint32_t from = 0; from < keys->count; from += FIND_AHEAD) {
-        uint32_t to = from + FIND_AHEAD < keys->count ? from + FIND_AHEAD : keys->count;
+    for (uint32_t from = 0; from < keys->count; from += FIND_CHUNK) {
+        uint32_t to = from + FIND_CHUNK < keys->count ? from + FIND_CHUNK : keys->count;
 
         find_chunk(c, keys, from, to);
         for (uint32_t i = from; i < to; i++) {
@@ -718,8 +734,8 @@ enum rc row_cache_put(struct row_cache *c, const struct key_batch *keys, const s
     scratch_reserve(c, keys->count);
     rows_enter(c);
     c->lookups += keys->count;
-    for (uint32_t from = 0; from < keys->count; from += FIND_AHEAD) {
-        uint32_t to = from + FIND_AHEAD < keys->count ? from + FIND_AHEAD : keys->count;
+    for (uint32_t from = 0; from < keys->count; from += FIND_CHUNK) {
+        uint32_t to = from + FIND_CHUNK < keys->count ? from + FIND_CHUNK : keys->count;
 
         find_chunk(c, keys, from, to);
         for (uint32_t i = from; i < to; i++) {
@@ -746,8 +762,8 @@ enum rc row_cache_del(struct row_cache *c, const struct key_batch *keys, bool be
     scratch_reserve(c, keys->count);
     rows_enter(c);
     c->lookups += keys->count;
-    for (uint32_t from = 0; from < keys->count; from += FIND_AHEAD) {
-        uint32_t to = from + FIND_AHEAD < keys->count ? from + FIND_AHEAD : keys->count;
+    for (uint32_t from = 0; from < keys->count; from += FIND_CHUNK) {
+        uint32_t to = from + FIND_CHUNK < keys->count ? from + FIND_CHUNK : keys->count;
 
         find_chunk(c, keys, from, to);
         for (uint32_t i = from; i < to; i++) {

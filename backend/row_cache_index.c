@@ -78,11 +78,6 @@ uint32_t index_find(const struct row_cache *c, uint32_t tag, struct bytes key)
     return 0;
 }
 
-uint32_t key_tag(const struct row_cache *c, struct bytes key)
-{
-    return (uint32_t)(hash64_seed(key, c->group->seed) >> 32);
-}
-
 /* ---- chains of map rows ---------------------------------------------------------------------- */
 
 static struct bytes owner_of(const struct row_cache *c, struct bytes key)

@@ -4,6 +4,7 @@
 
 #include "backend/row_cache.h"
 #include "base/arena.h"
+#include "base/hash_inline.h"
 #include "base/thread.h"
 
 #include <stdatomic.h>
@@ -162,6 +163,11 @@ static inline bool same_bytes(const uint8_t *a, const uint8_t *b, size_t len)
     return get_le64(a + len - 8) == get_le64(b + len - 8);
 }
 
+static inline uint32_t key_tag(const struct row_cache *c, struct bytes key)
+{
+    return (uint32_t)(hash64_seed_inline(key, c->group->seed) >> 32);
+}
+
 static inline bool row_has_key(const struct row_cache *c, const struct row *r, struct bytes key)
 {
     return r->key_len == key.len &&
@@ -179,7 +185,6 @@ bool row_append(struct row_cache *c, uint32_t tag, struct bytes key, struct byte
                 size_t max_bytes, size_t *had);
 
 /* row_cache_index.c */
-uint32_t key_tag(const struct row_cache *c, struct bytes key);
 uint32_t index_find(const struct row_cache *c, uint32_t tag, struct bytes key);
 uint32_t owner_head(const struct row_cache *c, struct bytes owner); /* first of its chain, or 0 */
 void row_link(struct row_cache *c, uint32_t ref);                /* into index and chain; counts */

@@ -7,6 +7,7 @@
 
 #define ROWS_START 256u
 #define BYTES_START 1024u
+#define GIVEN_BYTES (16u << 10) /* a column from here on is given away by batch_take, not copied */
 /* A column that grew past this for one huge value gives its memory back at the next clear. */
 #define BYTES_KEPT_MAX (2u * BATCH_BYTES_MAX)
 
@@ -29,6 +30,8 @@ struct batch_builder {
     bool has_kinds;          /* some row is not +I */
     uint8_t *kinds;
     struct build_column *columns;
+    uint32_t *twice; /* scratch of batch_double */
+    uint32_t twice_cap;
     struct batch view;
     struct column *view_columns;
 };
@@ -107,6 +110,7 @@ void batch_builder_free(struct batch_builder *b)
     mem_free(b->columns);
     mem_free(b->view_columns);
     mem_free(b->kinds);
+    mem_free(b->twice);
     mem_free(b);
 }
 
@@ -269,15 +273,21 @@ void batch_row_abandon(struct batch_builder *b)
 
 /* ---- column by column ------------------------------------------------------------------------ */
 
-void batch_rows_begin(struct batch_builder *b, uint32_t rows)
+static void room_for(struct batch_builder *b, uint32_t n)
 {
     uint32_t cap = b->rows_cap;
 
-    ASSERT(b->appended == 0 && rows <= BATCH_ROWS_MAX);
-    while (cap <= b->rows + rows)
+    ASSERT(b->appended == 0);
+    while (cap <= b->rows + n)
         cap *= 2;
     if (cap != b->rows_cap)
         grow_rows(b, cap);
+}
+
+void batch_rows_begin(struct batch_builder *b, uint32_t rows)
+{
+    ASSERT(rows <= BATCH_ROWS_MAX);
+    room_for(b, rows);
 }
 
 struct batch_space batch_space_open(struct batch_builder *b, uint32_t column, size_t bytes)
@@ -420,15 +430,10 @@ void batch_gather(struct batch_builder *b, const struct batch *src, const uint32
                   const uint32_t *map)
 {
     bool run;
-    uint32_t cap = b->rows_cap;
 
-    ASSERT(b->appended == 0);
+    room_for(b, n);
     if (n == 0)
         return;
-    while (cap <= b->rows + n)
-        cap *= 2;
-    if (cap != b->rows_cap)
-        grow_rows(b, cap);
     run = is_run(idx, n);
     for (uint32_t i = 0; i < b->column_count; i++)
         gather_column(b, &b->columns[i], &src->columns[map == NULL ? i : map[i]], idx, n, run);
@@ -441,6 +446,74 @@ void batch_gather(struct batch_builder *b, const struct batch *src, const uint32
         }
     }
     b->rows += n;
+}
+
+#define DOUBLE(type_)                                                                              \
+    do {                                                                                           \
+        type_ *restrict to_ = (type_ *)to;                                                         \
+        const type_ *restrict from_ = (const type_ *)from;                                         \
+        for (uint32_t i = 0; i < n; i++)                                                           \
+            to_[2 * i] = to_[2 * i + 1] = from_[i];                                                \
+    } while (0)
+
+static void double_fixed(uint32_t width, void *to, const void *from, uint32_t n)
+{
+    switch (width) {
+    case 1:
+        DOUBLE(uint8_t);
+        break;
+    case 2:
+        DOUBLE(uint16_t);
+        break;
+    case 4:
+        DOUBLE(uint32_t);
+        break;
+    case 8:
+        DOUBLE(uint64_t);
+        break;
+    default:
+        DOUBLE(int128);
+        break;
+    }
+}
+
+static const uint32_t *twice_from(struct batch_builder *b, uint32_t from, uint32_t n)
+{
+    if (2 * n > b->twice_cap) {
+        b->twice_cap = 2 * n;
+        b->twice = mem_realloc(b->twice, b->twice_cap * sizeof *b->twice);
+    }
+    for (uint32_t i = 0; i < 2 * n; i++)
+        b->twice[i] = from + i / 2;
+    return b->twice;
+}
+
+void batch_double(struct batch_builder *b, const struct batch *src, uint32_t from, uint32_t n,
+                  const uint32_t *map)
+{
+    const uint32_t *twice = NULL;
+
+    room_for(b, 2 * n);
+    for (uint32_t i = 0; i < b->column_count && n > 0; i++) {
+        const struct column *from_column = &src->columns[map == NULL ? i : map[i]];
+        struct build_column *c = &b->columns[i];
+
+        if (from_column->validity == NULL && !c->varlen && !c->bits) {
+            ASSERT(c->width == type_width(from_column->type.kind));
+            double_fixed(c->width, c->values + (size_t)b->rows * c->width,
+                         (const uint8_t *)from_column->values + (size_t)from * c->width, n);
+            continue;
+        }
+        twice = twice == NULL ? twice_from(b, from, n) : twice;
+        gather_column(b, c, from_column, twice, 2 * n, false);
+    }
+    for (uint32_t i = 0; i < 2 * n; i++) {
+        uint8_t kind = src->kinds == NULL ? ROW_INSERT : src->kinds[from + i / 2];
+
+        b->kinds[b->rows + i] = kind;
+        b->has_kinds |= kind != ROW_INSERT;
+    }
+    b->rows += 2 * n;
 }
 
 /* ---- handing over ---------------------------------------------------------------------------- */
@@ -477,31 +550,54 @@ static size_t value_bytes(const struct build_column *c, uint32_t rows)
     return c->bits ? bit_words(rows) * 8 : (size_t)rows * c->width;
 }
 
+/* A batch that owns itself: the block that begins with this, and large columns beside it, which the
+ * builder gave away instead of copying them. */
+struct owned_batch {
+    struct batch batch; /* first */
+    uint32_t given_count;
+    void **given;
+};
+
+static bool gives(const struct batch_builder *b, const struct build_column *c)
+{
+    return !c->varlen && !c->bits && (size_t)b->rows * c->width >= GIVEN_BYTES;
+}
+
+static void *give_values(struct batch_builder *b, struct build_column *c)
+{
+    void *values = c->values;
+
+    c->values = mem_alloc((size_t)b->rows_cap * c->width);
+    return values;
+}
+
 struct batch *batch_take(struct batch_builder *b)
 {
     size_t words = bit_words(b->rows) * 8, size;
-    struct batch *view = batch_builder_view(b), *out;
+    struct batch *view = batch_builder_view(b);
+    struct owned_batch *out;
     uint8_t *at;
 
-    size =
-        round16(sizeof *out) + round16(b->column_count * sizeof *out->columns) + round16(b->rows);
+    size = round16(sizeof *out) + round16(b->column_count * sizeof(struct column)) +
+           round16(b->column_count * sizeof(void *)) + round16(b->rows);
     for (uint32_t i = 0; i < b->column_count; i++) {
         const struct build_column *c = &b->columns[i];
 
-        size += round16(words) + round16(value_bytes(c, b->rows)) +
+        size += round16(words) + (gives(b, c) ? 0 : round16(value_bytes(c, b->rows))) +
                 (c->varlen ? round16(((size_t)b->rows + 1) * sizeof *c->offsets) : 0);
     }
     at = mem_alloc(size);
 #define TAKE(bytes_) (at += round16(bytes_), at - round16(bytes_))
 #define MOVE(from_, bytes_) memcpy(TAKE(bytes_), (from_), (bytes_))
-    out = (struct batch *)(void *)TAKE(sizeof *out);
-    *out = *view;
-    out->columns = (struct column *)(void *)TAKE(b->column_count * sizeof *out->columns);
+    out = (struct owned_batch *)(void *)TAKE(sizeof *out);
+    *out = (struct owned_batch){.batch = *view};
+    out->batch.columns = (struct column *)(void *)TAKE(b->column_count * sizeof(struct column));
+    out->given = (void **)(void *)TAKE(b->column_count * sizeof(void *));
     if (view->kinds != NULL)
-        out->kinds = MOVE(view->kinds, b->rows);
+        out->batch.kinds = MOVE(view->kinds, b->rows);
     for (uint32_t i = 0; i < b->column_count; i++) {
         const struct column *v = &view->columns[i];
-        struct column *c = &out->columns[i];
+        struct column *c = &out->batch.columns[i];
         size_t len = value_bytes(&b->columns[i], b->rows);
 
         *c = *v;
@@ -512,6 +608,8 @@ struct batch *batch_take(struct batch_builder *b)
             c->bytes = TAKE(len);
             if (len > 0)
                 memcpy(c->bytes, v->bytes, len);
+        } else if (gives(b, &b->columns[i])) {
+            out->given[out->given_count++] = give_values(b, &b->columns[i]);
         } else {
             c->values = MOVE(v->values, len);
         }
@@ -519,10 +617,16 @@ struct batch *batch_take(struct batch_builder *b)
 #undef MOVE
 #undef TAKE
     batch_builder_clear(b);
-    return out;
+    return &out->batch;
 }
 
 void batch_free(struct batch *b)
 {
-    mem_free(b);
+    struct owned_batch *owned = (struct owned_batch *)b;
+
+    if (b == NULL)
+        return;
+    for (uint32_t i = 0; i < owned->given_count; i++)
+        mem_free(owned->given[i]);
+    mem_free(owned);
 }

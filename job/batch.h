@@ -90,11 +90,13 @@ void batch_rows_abandon(struct batch_builder *b, uint32_t rows);
 /* Rows idx[0..n) of src (same column types) to the end; columns map[c] of src go to column c (map NULL: identity). */
 void batch_gather(struct batch_builder *b, const struct batch *src, const uint32_t *idx, uint32_t n,
                   const uint32_t *map);
+/* Rows [from, from + n) of src, each twice: positions 2i and 2i + 1; columns as in batch_gather. */
+void batch_double(struct batch_builder *b, const struct batch *src, uint32_t from, uint32_t n, const uint32_t *map);
 /* The batch built so far, borrowed until the next change of the builder. */
 struct batch *batch_builder_view(struct batch_builder *b);
 
-/* A batch that owns itself in one allocation-arena, for queues between threads: made from a builder (which is
- * cleared), freed by the receiver. */
+/* A batch that owns itself, for queues between threads: made from a builder (which is cleared; large columns are given away, not
+ * copied), freed by the receiver. */
 struct batch *batch_take(struct batch_builder *b);
 void batch_free(struct batch *b); /* only for batches of batch_take; NULL is a no-op */
 

@@ -16,8 +16,10 @@ struct row_key {
     uint32_t *offsets; /* rows_cap + 1 */
     uint32_t *cursors; /* rows_cap: end of what is written of row i's variable part, from the row's
                           start */
+    uint32_t *groups; /* rows_cap */
     uint32_t rows_cap;
     uint32_t equal_size, equal_count; /* without text columns: offsets[i] = i * equal_size, that many */
+    uint32_t clean_rows; /* of equal size: so many blocks are zero but for slots, size and group */
 };
 
 enum field_kind field_kind_of(struct type t)
@@ -86,6 +88,7 @@ void row_key_free(struct row_key *k)
     buf_release(&k->data);
     mem_free(k->offsets);
     mem_free(k->cursors);
+    mem_free(k->groups);
     mem_free(k->kinds);
     mem_free(k->columns);
     mem_free(k);
@@ -103,15 +106,21 @@ static void reserve_rows(struct row_key *k, uint32_t n)
     k->rows_cap = n < BATCH_ROWS_MAX ? BATCH_ROWS_MAX : n;
     k->offsets = mem_realloc(k->offsets, ((size_t)k->rows_cap + 1) * sizeof *k->offsets);
     k->cursors = mem_realloc(k->cursors, (size_t)k->rows_cap * sizeof *k->cursors);
+    k->groups = mem_realloc(k->groups, (size_t)k->rows_cap * sizeof *k->groups);
 }
 
 static inline uint32_t round_up8(uint32_t n)
 {
     return (n + 7) & ~7u;
 }
-static inline uint32_t row_at(const uint32_t *sel, uint32_t i)
+/* Rows of a batch: sel[0], sel[1], ..., or first, first + 1, ... */
+struct picked {
+    const uint32_t *sel;
+    uint32_t first;
+};
+static inline uint32_t row_at(struct picked p, uint32_t i)
 {
-    return sel == NULL ? i : sel[i];
+    return p.sel == NULL ? p.first + i : p.sel[i];
 }
 
 /* ---- column by column -------------------------------------------------------------------------
@@ -130,20 +139,28 @@ static enum rc clear_rows(struct row_key *k, uint64_t bytes, struct err *err)
     return RC_OK;
 }
 
-/* Without text columns all blocks have one size. */
+/* Without text columns all blocks have one size, and a batch's differ from the last one's only in
+ * slots, which are written anew, unless that one had nulls. */
 static enum rc place_equal_rows(struct row_key *k, uint32_t n, uint32_t size, struct err *err)
 {
+    if ((uint64_t)n * size > KEY_BATCH_BYTES_MAX)
+        return err_set(err, RC_LIMIT, "keys of one batch exceed %u bytes", KEY_BATCH_BYTES_MAX);
     if (k->equal_size != size || n >= k->equal_count) {
         k->equal_size = size;
         k->equal_count = k->rows_cap + 1;
+        k->clean_rows = 0;
         for (uint32_t i = 0; i < k->equal_count && (uint64_t)i * size <= KEY_BATCH_BYTES_MAX; i++)
             k->offsets[i] = i * size;
     }
-    return clear_rows(k, (uint64_t)n * size, err);
+    if (n <= k->clean_rows)
+        return RC_OK;
+    RETURN_IF_ERR(clear_rows(k, (uint64_t)n * size, err));
+    k->clean_rows = n;
+    return RC_OK;
 }
 
 /* offsets[i]: where the block of row i starts: `around` bytes that are not the row, and the row. */
-static enum rc place_rows(struct row_key *k, const struct batch *b, const uint32_t *sel, uint32_t n,
+static enum rc place_rows(struct row_key *k, const struct batch *b, struct picked picked, uint32_t n,
                           uint32_t around, struct err *err)
 {
     uint64_t at = 0;
@@ -158,7 +175,7 @@ static enum rc place_rows(struct row_key *k, const struct batch *b, const uint32
         if (k->kinds[f] != FIELD_BYTES)
             continue;
         for (uint32_t i = 0; i < n; i++) {
-            uint32_t row = row_at(sel, i);
+            uint32_t row = row_at(picked, i);
             uint32_t len = (uint32_t)(c->offsets[row + 1] - c->offsets[row]);
 
             if (len > INLINE_MAX && column_present(c, row)) {
@@ -188,20 +205,29 @@ static inline void mark_null(uint8_t *row, uint32_t field)
 /* `load` gives the slot's 64 bits of `row`. */
 #define FILL(load)                                                                                 \
     do {                                                                                           \
-        for (uint32_t i = 0; i < n; i++) {                                                         \
-            uint32_t row = row_at(sel, i);                                                         \
-            if (c->validity != NULL && !bit_get(c->validity, row))                                 \
-                mark_null(base + k->offsets[i], f);                                                \
-            else                                                                                   \
+        if (c->validity == NULL && picked.sel == NULL) {                                           \
+            for (uint32_t i = 0; i < n; i++) {                                                     \
+                uint32_t row = picked.first + i;                                                   \
                 put_le64(base + k->offsets[i] + slot, (uint64_t)(load));                           \
+            }                                                                                      \
+            break;                                                                                 \
+        }                                                                                          \
+        for (uint32_t i = 0; i < n; i++) {                                                         \
+            uint32_t row = row_at(picked, i);                                                      \
+            if (c->validity != NULL && !bit_get(c->validity, row)) {                               \
+                mark_null(base + k->offsets[i], f);                                                \
+                k->clean_rows = 0;                                                                 \
+            } else {                                                                               \
+                put_le64(base + k->offsets[i] + slot, (uint64_t)(load));                           \
+            }                                                                                      \
         }                                                                                          \
     } while (0)
 
-static void fill_bytes(struct row_key *k, const struct column *c, uint32_t f, const uint32_t *sel,
+static void fill_bytes(struct row_key *k, const struct column *c, uint32_t f, struct picked picked,
                        uint32_t n, uint8_t *base, uint32_t slot)
 {
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t row = row_at(sel, i);
+        uint32_t row = row_at(picked, i);
         uint8_t *to = base + k->offsets[i];
         struct bytes v;
 
@@ -224,7 +250,7 @@ static void fill_bytes(struct row_key *k, const struct column *c, uint32_t f, co
 }
 
 /* Field f of all rows; `base` + offsets[i] is the start of row i. */
-static void fill_field(struct row_key *k, const struct batch *b, uint32_t f, const uint32_t *sel,
+static void fill_field(struct row_key *k, const struct batch *b, uint32_t f, struct picked picked,
                        uint32_t n, uint8_t *base)
 {
     const struct column *c = &b->columns[k->columns[f]];
@@ -233,7 +259,7 @@ static void fill_field(struct row_key *k, const struct batch *b, uint32_t f, con
 
     switch (k->kinds[f]) {
     case FIELD_BYTES:
-        fill_bytes(k, c, f, sel, n, base, slot);
+        fill_bytes(k, c, f, picked, n, base, slot);
         break;
     case FIELD_BOOL:
         FILL(bit_get((const uint64_t *)v, row));
@@ -313,7 +339,7 @@ static void write_field(struct row_writer *w, uint32_t f, enum field_kind kind,
     }
 }
 
-static enum rc write_rows(struct row_key *k, const struct batch *b, const uint32_t *sel, uint32_t n,
+static enum rc write_rows(struct row_key *k, const struct batch *b, struct picked picked, uint32_t n,
                           uint32_t before, uint32_t behind, struct err *err)
 {
     static const uint8_t zero[16];
@@ -326,7 +352,7 @@ static enum rc write_rows(struct row_key *k, const struct batch *b, const uint32
         buf_append(&k->data, zero, before);
         row_writer_begin(&w, &k->layout, &k->data);
         for (uint32_t f = 0; f < k->layout.field_count; f++)
-            write_field(&w, f, k->kinds[f], &b->columns[k->columns[f]], row_at(sel, i));
+            write_field(&w, f, k->kinds[f], &b->columns[k->columns[f]], row_at(picked, i));
         buf_append(&k->data, zero, behind);
         if (k->data.len > KEY_BATCH_BYTES_MAX)
             return err_set(err, RC_LIMIT, "keys of one batch exceed %u bytes", KEY_BATCH_BYTES_MAX);
@@ -336,42 +362,87 @@ static enum rc write_rows(struct row_key *k, const struct batch *b, const uint32
 }
 
 /* Rows in k->data with `before` and `behind` bytes around each. */
-static enum rc build(struct row_key *k, const struct batch *b, const uint32_t *sel, uint32_t n,
+static enum rc build(struct row_key *k, const struct batch *b, struct picked picked, uint32_t n,
                      uint32_t before, uint32_t behind, struct err *err)
 {
     reserve_rows(k, n);
     if (k->wide)
-        return write_rows(k, b, sel, n, before, behind, err);
-    RETURN_IF_ERR(place_rows(k, b, sel, n, before + behind, err));
+        return write_rows(k, b, picked, n, before, behind, err);
+    RETURN_IF_ERR(place_rows(k, b, picked, n, before + behind, err));
     for (uint32_t f = 0; n > 0 && f < k->layout.field_count; f++)
-        fill_field(k, b, f, sel, n, k->data.data + before);
+        fill_field(k, b, f, picked, n, k->data.data + before);
     return RC_OK;
+}
+
+/* ---- key groups ------------------------------------------------------------------------------- */
+
+/* Over the columns, without building rows: true when all are of fixed width and without nulls. */
+static bool groups_of_columns(const struct row_key *k, const struct batch *b, struct picked picked,
+                              uint32_t n, uint32_t *groups)
+{
+    if (k->wide || !k->layout.fixed_size || picked.sel != NULL)
+        return false;
+    for (uint32_t f = 0; f < k->layout.field_count; f++) {
+        const struct column *c = &b->columns[k->columns[f]];
+
+        if (c->validity != NULL || k->kinds[f] == FIELD_BOOL || c->type.kind == TYPE_DECIMAL)
+            return false;
+    }
+    keygroup_hash_begin(groups, n, k->layout.header_bytes);
+    for (uint32_t f = 0; f < k->layout.field_count; f++) {
+        const struct column *c = &b->columns[k->columns[f]];
+        uint32_t width = type_width(c->type.kind);
+
+        keygroup_hash_slots(groups, n, (const uint8_t *)c->values + (size_t)picked.first * width,
+                            width);
+    }
+    keygroup_hash_end(groups, n, k->layout.fixed_bytes, k->key_group_count);
+    return true;
+}
+
+/* Of rows that are built: row i is [offsets[i] + before, offsets[i + 1] - behind). */
+static void groups_of_rows(const struct row_key *k, uint32_t n, uint32_t before, uint32_t behind,
+                           uint32_t *groups)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t row_len = k->offsets[i + 1] - k->offsets[i] - before - behind;
+
+        groups[i] = key_group_of_row(bytes_of(k->data.data + k->offsets[i] + before, row_len),
+                                     k->key_group_count);
+    }
 }
 
 enum rc row_key_groups(struct row_key *k, const struct batch *batch, uint32_t *groups,
                        struct err *err)
 {
-    RETURN_IF_ERR(build(k, batch, NULL, batch->rows, 0, 0, err));
-    for (uint32_t i = 0; i < batch->rows; i++)
-        groups[i] = key_group_of_row(
-            bytes_of(k->data.data + k->offsets[i], k->offsets[i + 1] - k->offsets[i]),
-            k->key_group_count);
+    struct picked all = {0};
+
+    if (groups_of_columns(k, batch, all, batch->rows, groups))
+        return RC_OK;
+    RETURN_IF_ERR(build(k, batch, all, batch->rows, 0, 0, err));
+    groups_of_rows(k, batch->rows, 0, 0, groups);
     return RC_OK;
 }
 
-enum rc row_key_keys(struct row_key *k, const struct batch *batch, const uint32_t *sel, uint32_t n,
-                     const int64_t *windows, struct key_batch *out, struct err *err)
+enum rc row_key_keys(struct row_key *k, const struct batch *batch, const uint32_t *sel,
+                     uint32_t first, uint32_t n, const int64_t *windows, struct key_batch *out,
+                     struct err *err)
 {
     uint32_t before = k->prefix_len + 4, behind = k->ns == KEY_NS_VOID ? 1 : 8;
+    struct picked picked = {sel, first};
 
     ASSERT((k->ns == KEY_NS_BIGINT) == (windows != NULL));
-    RETURN_IF_ERR(build(k, batch, sel, n, before, behind, err));
+    RETURN_IF_ERR(build(k, batch, picked, n, before, behind, err));
+    if (!groups_of_columns(k, batch, picked, n, k->groups))
+        groups_of_rows(k, n, before, behind, k->groups);
     for (uint32_t i = 0; i < n; i++) {
         uint8_t *key = k->data.data + k->offsets[i];
         uint32_t row_len = k->offsets[i + 1] - k->offsets[i] - before - behind;
-        uint32_t group = key_group_of_row(bytes_of(key + before, row_len), k->key_group_count);
 
-        keygroup_put_prefix(key, k->prefix_len, group);
+        if (k->prefix_len == 1)
+            key[0] = (uint8_t)k->groups[i];
+        else
+            put_be16(key, (uint16_t)k->groups[i]);
         put_be32(key + k->prefix_len, row_len);
         if (windows != NULL)
             put_be64(key + before + row_len, (uint64_t)windows[i]);

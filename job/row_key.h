@@ -33,11 +33,11 @@ const struct row_layout *row_key_layout(const struct row_key *k);
 /* groups[i] = key group of row i, for all rows of the batch. */
 MUST_USE enum rc row_key_groups(struct row_key *k, const struct batch *batch, uint32_t *groups,
                                 struct err *err);
-/* Keys of rows sel[0..n) (sel NULL: rows 0..n) in that order. windows[i] is the namespace of the
+/* Keys of rows sel[0..n) (sel NULL: rows first..first + n) in that order. windows[i] is the namespace of the
  * i-th of them (KEY_NS_BIGINT; else NULL). Borrowed until the next call on k. RC_LIMIT past
  * KEY_BATCH_BYTES_MAX. */
 MUST_USE enum rc row_key_keys(struct row_key *k, const struct batch *batch, const uint32_t *sel,
-                              uint32_t n, const int64_t *windows, struct key_batch *out,
-                              struct err *err);
+                              uint32_t first, uint32_t n, const int64_t *windows,
+                              struct key_batch *out, struct err *err);
 
 #endif

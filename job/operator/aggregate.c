@@ -21,12 +21,10 @@ struct aggregate {
     const struct aggregate_spec *spec;
     const struct operator_context *ctx;
     struct keyed_totals totals;
-    uint32_t identity[BATCH_ROWS_MAX]; /* 0, 1, 2, ... to select a chunk of a batch */
     /* results of a chunk */
     struct batch wide;             /* 2 x TOTALS_ROWS_MAX positions: keys, then calls */
     struct batch_builder *wide_keys; /* key columns of wide */
     uint32_t *pick;                /* positions that leave */
-    uint32_t *twice;               /* 0, 0, 1, 1, 2, 2, ...: to double the key columns */
     uint8_t *kinds;
     uint32_t pick_count;
     struct batch_builder *out;     /* when only some positions leave */
@@ -91,12 +89,7 @@ static enum rc aggregate_open(struct operator *op, const struct operator_context
     g->wide_keys = batch_builder_new(&g->totals.key.schema);
     g->out = batch_builder_new(output);
     g->pick = mem_alloc(2 * TOTALS_ROWS_MAX * sizeof *g->pick);
-    g->twice = mem_alloc(2 * BATCH_ROWS_MAX * sizeof *g->twice);
     g->kinds = mem_alloc(2 * TOTALS_ROWS_MAX);
-    for (uint32_t i = 0; i < 2 * BATCH_ROWS_MAX; i++)
-        g->twice[i] = i / 2;
-    for (uint32_t i = 0; i < BATCH_ROWS_MAX; i++)
-        g->identity[i] = i;
     key_builder_init(&g->gone, ctx->key_group_count, KEY_NS_VOID);
     key_builder_init(&g->scan_builder, ctx->key_group_count, KEY_NS_VOID);
     g->emitted = mem_calloc(ctx->key_group_count, 1);
@@ -175,7 +168,7 @@ static void double_keys(struct aggregate *g, const struct batch *in, uint32_t fr
     struct batch *keys;
 
     batch_builder_clear(g->wide_keys);
-    batch_gather(g->wide_keys, in, g->twice + 2 * from, 2 * n, g->spec->keys);
+    batch_double(g->wide_keys, in, from, n, g->spec->keys);
     keys = batch_builder_view(g->wide_keys);
     memcpy(g->wide.columns, keys->columns, g->spec->key_count * sizeof *keys->columns);
 }
@@ -231,7 +224,7 @@ static enum rc process_chunk(struct aggregate *g, const struct batch *in, uint32
     struct key_batch keys;
     uint8_t gone[TOTALS_ROWS_MAX];
 
-    RETURN_IF_ERR(row_key_keys(t->key.rows, in, from == 0 ? NULL : g->identity + from, n, NULL, &keys, err));
+    RETURN_IF_ERR(row_key_keys(t->key.rows, in, NULL, from, n, NULL, &keys, err));
     RETURN_IF_ERR(keyed_totals_apply(t, in, from, n, &keys, emit, need_dedup, err));
     RETURN_IF_ERR(count_rows(g, n, gone, err));
     if (emit) {
@@ -311,7 +304,7 @@ static enum rc emit_empty(struct aggregate *g, struct output *out, struct err *e
     struct batch none = {.rows = 1};
     struct key_batch keys;
 
-    RETURN_IF_ERR(row_key_keys(g->totals.key.rows, &none, NULL, 1, NULL, &keys, err));
+    RETURN_IF_ERR(row_key_keys(g->totals.key.rows, &none, NULL, 0, 1, NULL, &keys, err));
     key_builder_clear(&g->scan_builder);
     RETURN_IF_ERR(key_builder_add_raw(&g->scan_builder, key_batch_at(&keys, 0), err));
     g->scan_rows[0] = g->totals.layout.template_row;
@@ -403,7 +396,6 @@ static void aggregate_close(struct operator *op, bool clean)
     batch_builder_free(g->wide_keys);
     batch_builder_free(g->out);
     mem_free(g->pick);
-    mem_free(g->twice);
     mem_free(g->kinds);
     key_builder_release(&g->gone);
     key_builder_release(&g->scan_builder);

@@ -134,7 +134,7 @@ static enum rc apply_rows(struct window_op *w, const struct batch *in, const int
         n = n < TOTALS_ROWS_BEST ? n : TOTALS_ROWS_BEST;
         if (n > in->rows - from)
             n = in->rows - from;
-        RETURN_IF_ERR(row_key_keys(t->key.rows, in, rows + from, n, ends + from, &keys, err));
+        RETURN_IF_ERR(row_key_keys(t->key.rows, in, rows + from, 0, n, ends + from, &keys, err));
         RETURN_IF_ERR(keyed_totals_apply(t, in, from, n, &keys, false, false, err));
         RETURN_IF_ERR(text_calls_store(&t->text, &keys, t->dedup, err));
         from += n;

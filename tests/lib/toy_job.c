@@ -252,7 +252,7 @@ static enum rc sum_process(struct operator* op, struct batch *b, struct output *
     uint8_t fresh[BATCH_ROWS_MAX];
 
     ASSERT(!s->ended);
-    RETURN_IF_ERR(row_key_keys(s->key, b, NULL, b->rows, NULL, &keys, err));
+    RETURN_IF_ERR(row_key_keys(s->key, b, NULL, 0, b->rows, NULL, &keys, err));
     RETURN_IF_ERR(keyed_upsert(s->state, &keys, rows, fresh, err));
     for (uint32_t i = 0; i < b->rows; i++) {
         uint64_t *acc = rows[i];

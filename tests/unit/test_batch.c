@@ -104,17 +104,52 @@ START_TEST(rows_come_back_as_they_were_appended)
 
     for (uint32_t i = 0; i < 5000; i++)
         many[i] = i;
-    for (int round = 0; round < 3; round++) { /* memory is kept: nothing of the last round may shine through */
-        for (uint32_t i = 0; i < 1000; i++)
+    for (int round = 0; round < 4; round++) { /* memory is kept: nothing of the last round may shine through */
+        uint32_t rows = round == 1 ? 4000 : 1000; /* columns of many rows are given away, not copied */
+
+        for (uint32_t i = 0; i < rows; i++)
             append_row(b, i);
-        check_rows(batch_builder_view(b), many, 1000);
+        check_rows(batch_builder_view(b), many, rows);
         own = batch_take(b);
         ck_assert_uint_eq(batch_builder_rows(b), 0);
-        check_rows(own, many, 1000);
+        check_rows(own, many, rows);
         batch_free(own);
     }
     batch_builder_free(b);
     batch_free(NULL);
+}
+END_TEST
+
+/* What an aggregate's changelog is made of: each row's key before and after. */
+START_TEST(doubled_rows_stand_twice)
+{
+    static struct schema_field field = {"l", {.kind = TYPE_BIGINT}};
+    static const struct schema longs = {1, &field, -1};
+    struct batch_builder *b = batch_builder_new(&schema), *twice = batch_builder_new(&schema);
+    struct batch_builder *l = batch_builder_new(&longs), *ll = batch_builder_new(&longs);
+    static const uint32_t map[] = {0};
+    const int64_t *v;
+
+    for (uint32_t i = 0; i < 700; i++) {
+        append_row(b, i);
+        batch_append_int(l, 0, (int64_t)i * i);
+        batch_row_end(l, ROW_INSERT);
+    }
+    for (uint32_t i = 0; i < 1000; i++)
+        many[i] = 100 + i / 2;
+    batch_double(twice, batch_builder_view(b), 100, 300, NULL);
+    batch_double(twice, batch_builder_view(b), 400, 200, NULL); /* behind what is there */
+    check_rows(batch_builder_view(twice), many, 1000);
+    batch_double(ll, batch_builder_view(l), 100, 500, map);
+    v = batch_builder_view(ll)->columns[0].values;
+    for (uint32_t i = 0; i < 1000; i++)
+        ck_assert_int_eq(v[i], (int64_t)many[i] * many[i]);
+    batch_double(ll, batch_builder_view(l), 0, 0, map);
+    ck_assert_uint_eq(batch_builder_rows(ll), 1000);
+    batch_builder_free(b);
+    batch_builder_free(twice);
+    batch_builder_free(l);
+    batch_builder_free(ll);
 }
 END_TEST
 
@@ -279,7 +314,8 @@ START_TEST(elements_free_what_they_carry)
 }
 END_TEST
 
-TEST_MAIN("batch", tcase_add_test(tc, rows_come_back_as_they_were_appended); tcase_add_test(tc, abandoned_row_leaves_no_trace);
+TEST_MAIN("batch", tcase_add_test(tc, rows_come_back_as_they_were_appended); tcase_add_test(tc, doubled_rows_stand_twice);
+          tcase_add_test(tc, abandoned_row_leaves_no_trace);
           tcase_add_loop_test(tc, gathered_rows_are_those_asked_for, 0, ARRAY_LEN(picks));
           tcase_add_test(tc, columns_are_gathered_by_their_map); tcase_add_test(tc, builder_is_full_at_its_rows_or_its_bytes);
           tcase_add_test(tc, all_null_and_empty_columns_have_buffers);

@@ -34,7 +34,7 @@ START_TEST(key_has_the_references_bytes)
     batch_append_int(b, 0, 9);
     batch_append_bytes(b, 1, bytes_of_str("x"));
     batch_row_end(b, ROW_UPDATE_AFTER); /* a row's kind is no part of its key */
-    ck_assert_ok(row_key_keys(k, batch_builder_view(b), NULL, 1, NULL, &out, &err));
+    ck_assert_ok(row_key_keys(k, batch_builder_view(b), NULL, 0, 1, NULL, &out, &err));
     ck_assert_bytes_eq(key_batch_at(&out, 0), bytes_of(want, sizeof want));
     ck_assert_ok(row_key_groups(k, batch_builder_view(b), &group, &err));
     ck_assert_uint_eq(group, 12);
@@ -201,11 +201,81 @@ START_TEST(columns_and_row_writer_agree)
     }
     all = key_builder_batch(&want);
     ck_assert_ok(
-        row_key_keys(k, batch, sel, 300, ns == KEY_NS_BIGINT ? windows : NULL, &got, &err));
+        row_key_keys(k, batch, sel, 0, 300, ns == KEY_NS_BIGINT ? windows : NULL, &got, &err));
     ck_assert_uint_eq(got.count, 300);
     for (uint32_t i = 0; i < 300; i++)
         ck_assert_bytes_eq(key_batch_at(&got, i), key_batch_at(&all, i));
     key_builder_release(&want);
+    row_key_free(k);
+    batch_builder_free(b);
+    arena_free(a);
+}
+END_TEST
+
+/* Columns without nulls are hashed column by column, and a batch's blocks are kept for the next one:
+ * every third batch has nulls, of which nothing may stay. */
+START_TEST(batches_without_nulls_take_the_same_keys)
+{
+    static const enum type_kind kinds_of[] = {TYPE_BIGINT, TYPE_TINYINT, TYPE_INT, TYPE_SMALLINT,
+                                              TYPE_DOUBLE, TYPE_FLOAT};
+    static const uint32_t columns[] = {0, 1, 2, 3, 4, 5};
+    uint32_t key_count = (uint32_t)_i % 6 + 1, max = _i < 6 ? 128 : 1000;
+    struct arena *a = arena_new(0);
+    struct type types[6];
+    struct schema *s;
+    struct batch_builder *b;
+    struct row_key *k;
+    struct row_layout layout;
+    enum field_kind kinds[6];
+    struct rng r;
+    struct err err = {0};
+
+    rng_seed(&r, gen_seed(12) + (uint64_t)_i);
+    for (uint32_t c = 0; c < 6; c++) {
+        types[c] = type_of(kinds_of[c]);
+        kinds[c] = field_kind_of(types[c]);
+    }
+    s = schema_of(a, types, 6);
+    b = batch_builder_new(s);
+    k = row_key_new(s, key_count, columns, max, KEY_NS_VOID);
+    row_layout_init(&layout, kinds, key_count);
+    for (uint32_t round = 0; round < 7; round++) {
+        uint32_t rows = 100 + 150 * (round % 3), first = round * 5, groups[400];
+        struct batch *batch;
+        struct key_batch got;
+
+        batch_builder_clear(b);
+        for (uint32_t i = 0; i < rows; i++) {
+            for (uint32_t c = 0; c < 6; c++) {
+                if (round % 3 == 1)
+                    append_random(b, c, types[c], &r);
+                else if (types[c].kind == TYPE_DOUBLE || types[c].kind == TYPE_FLOAT)
+                    batch_append_double(b, c, gen_f64(&r));
+                else
+                    batch_append_int(b, c, gen_i64(&r));
+            }
+            batch_row_end(b, ROW_INSERT);
+        }
+        batch = batch_builder_view(b);
+        ck_assert_ok(row_key_groups(k, batch, groups, &err));
+        ck_assert_ok(row_key_keys(k, batch, NULL, first, rows - first, NULL, &got, &err));
+        for (uint32_t i = first; i < rows; i++) {
+            struct bytes key = key_batch_at(&got, i - first);
+            struct buf out = {0};
+            struct row_writer w;
+            struct bytes row;
+
+            row_writer_begin(&w, &layout, &out);
+            for (uint32_t f = 0; f < key_count; f++)
+                write_field(&w, f, &batch->columns[f], i);
+            row = row_writer_end(&w);
+            ck_assert_uint_eq(groups[i], key_group_of_row(row, max));
+            ck_assert_uint_eq(keygroup_get_prefix(key.data, keygroup_prefix_len(max)), groups[i]);
+            ck_assert_bytes_eq(
+                bytes_of(key.data + keygroup_prefix_len(max) + 4, row.len), row);
+            buf_release(&out);
+        }
+    }
     row_key_free(k);
     batch_builder_free(b);
     arena_free(a);
@@ -227,10 +297,10 @@ START_TEST(no_key_columns_give_one_key)
         batch_append_int(b, 0, i);
         batch_row_end(b, ROW_INSERT);
     }
-    ck_assert_ok(row_key_keys(k, batch_builder_view(b), NULL, 2, NULL, &got, &err));
+    ck_assert_ok(row_key_keys(k, batch_builder_view(b), NULL, 0, 2, NULL, &got, &err));
     ck_assert_bytes_eq(key_batch_at(&got, 0), key_batch_at(&got, 1));
     ck_assert_uint_eq(key_batch_at(&got, 0).len, 1 + 4 + 8 + 1);
-    ck_assert_ok(row_key_keys(k, batch_builder_view(b), NULL, 0, NULL, &got, &err));
+    ck_assert_ok(row_key_keys(k, batch_builder_view(b), NULL, 0, 0, NULL, &got, &err));
     ck_assert_uint_eq(got.count, 0);
     row_key_free(k);
     batch_builder_free(b);
@@ -240,4 +310,5 @@ END_TEST
 
 TEST_MAIN("row_key", tcase_add_test(tc, key_has_the_references_bytes);
           tcase_add_loop_test(tc, columns_and_row_writer_agree, 0, ARRAY_LEN(key_sets));
+          tcase_add_loop_test(tc, batches_without_nulls_take_the_same_keys, 0, 12);
           tcase_add_test(tc, no_key_columns_give_one_key))
