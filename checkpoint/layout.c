@@ -1,6 +1,8 @@
 /* layout.c - see layout.h */
 #include "checkpoint/layout.h"
 
+#include "base/transfer.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -9,8 +11,6 @@
 #define CHECKPOINT_PREFIX "chk-"
 #define SAVEPOINT_MARK_PREFIX "SAVEPOINT-"
 #define SHARED_SUFFIX ".sst"
-#define TEMP_PREFIX ".tmp-"
-#define TEMP_HEX 16
 #define SAVEPOINT_PREFIX "savepoint-"
 #define SAVEPOINT_JOB_HEX 6
 #define SAVEPOINT_RANDOM_HEX 12
@@ -118,14 +118,6 @@ bool layout_parse_exclusive(const char *name, uint64_t *index)
            strcmp(end, EXCLUSIVE_SUFFIX) == 0;
 }
 
-void layout_temp_name(struct rng *rng, char out[LAYOUT_NAME_MAX])
-{
-    char hex[TEMP_HEX + 1];
-
-    rng_hex(rng, hex, TEMP_HEX);
-    snprintf(out, LAYOUT_NAME_MAX, TEMP_PREFIX "%s", hex);
-}
-
 bool layout_is_note_temp(const char *name)
 {
     return strcmp(name, "._" LAYOUT_ORIGIN ".tmp") == 0 ||
@@ -134,10 +126,7 @@ bool layout_is_note_temp(const char *name)
 
 bool layout_is_temp(const char *name)
 {
-    if (strcmp(name, LAYOUT_METADATA_TEMP) == 0)
-        return true;
-    return starts_with(name, TEMP_PREFIX) && strlen(name) == strlen(TEMP_PREFIX) + TEMP_HEX &&
-           is_hex(name + strlen(TEMP_PREFIX), TEMP_HEX);
+    return strcmp(name, LAYOUT_METADATA_TEMP) == 0 || transfer_is_temp(name);
 }
 
 void layout_savepoint_name(const char *job_id, struct rng *rng, char out[LAYOUT_NAME_MAX])

@@ -49,9 +49,9 @@ MUST_USE bool layout_parse_shared(const char *name, struct digest128 *digest);
 /* "s-<index>.bin": a file of one snapshot alone. */
 void layout_exclusive_name(uint64_t index, char out[LAYOUT_NAME_MAX]);
 MUST_USE bool layout_parse_exclusive(const char *name, uint64_t *index);
-/* ".tmp-<16 hex>": a copy under way. Only ever deleted by who holds the directory's lock. */
-void layout_temp_name(struct rng *rng, char out[LAYOUT_NAME_MAX]);
-bool layout_is_temp(const char *name); /* the above, or LAYOUT_METADATA_TEMP */
+/* A copy under way (transfer.h), or LAYOUT_METADATA_TEMP. Only ever deleted by who holds the
+ * directory's lock. */
+bool layout_is_temp(const char *name);
 /* "savepoint-<first 6 of job_id>-<12 hex>" */
 void layout_savepoint_name(const char *job_id, struct rng *rng, char out[LAYOUT_NAME_MAX]);
 bool layout_is_savepoint(const char *name);

@@ -3,8 +3,8 @@
 #define VARVE_CHECKPOINT_STORAGE_PRIV_H
 
 #include "base/thread.h"
+#include "base/transfer.h"
 #include "checkpoint/storage.h"
-#include "checkpoint/transfer.h"
 
 /* A deletion that failed and is tried again by storage_clean. */
 struct undone {

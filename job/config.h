@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/fs.h"
+#include "base/units.h"
 #include "checkpoint/coordinator.h"
 #include "checkpoint/restart_strategy.h"
 
@@ -134,11 +135,5 @@ void config_coordinator(const struct config *c, struct coordinator_config *out);
 /* restart-strategy.*; without a type: exponential-delay when checkpoints are periodic, else none.
  */
 void config_restart(const struct config *c, struct restart_config *out);
-
-/* Values as text; shared with table options ('csv.…', 'rows-per-second'). RC_INVALID says what is
- * allowed. */
-MUST_USE enum rc duration_parse(const char *text, int64_t *ms, struct err *err);
-MUST_USE enum rc memory_size_parse(const char *text, uint64_t *size_bytes, struct err *err);
-MUST_USE enum rc bool_parse(const char *text, bool *out, struct err *err);
 
 #endif

@@ -5,9 +5,9 @@
  * answer a request) are noted by hooks and acted on after the driver has returned. */
 #include "job/runtime/supervisor_priv.h"
 
+#include "base/scratch.h"
 #include "checkpoint/layout.h"
 #include "job/runtime/by_hand.h"
-#include "job/runtime/local_dir.h"
 
 #include <stdio.h>
 
@@ -118,7 +118,7 @@ static void end_job(struct job *job, enum job_state final)
     driver_shutdown(job->driver, end_of(final));
     storage_close(job->storage);
     job->storage = NULL;
-    local_dir_remove(job->env, job->local_dir, &job->local_lock);
+    scratch_remove(job->env, job->local_dir, &job->local_lock);
     if (final == JOB_FAILED) {
         mutex_lock(&job->mutex);
         job->failure = job->failure_first;
@@ -467,22 +467,27 @@ static void on_request(struct job *job, const struct job_request *r)
 /* ---- start ------------------------------------------------------------------------------------
  */
 
+/* Beside the checkpoints by default, so that files can be hard-linked. */
+static enum rc make_local_dir(struct job *job, struct err *err)
+{
+    char base[FS_PATH_MAX] = "/tmp";
+
+    if (config_has(job->config, OPT_ROCKS_LOCAL_DIR))
+        RETURN_IF_ERR(path_from_uri(base, sizeof base,
+                                    config_string(job->config, OPT_ROCKS_LOCAL_DIR), err));
+    else if (storage_job_dir(job->storage) != NULL)
+        RETURN_IF_ERR(path_dir(base, sizeof base, storage_job_dir(job->storage), err));
+    return scratch_make(job->env, base, ".varve-local-", job->id, job->local_dir, &job->local_lock,
+                        err);
+}
+
 static enum rc initialize(struct job *job, struct err *err)
 {
     struct restore_plan *p = &job->plan;
 
     /* A snapshot's RocksDB files are read through a database too, whatever the backend here. */
-    if (p->restored || config_enum(job->config, OPT_BACKEND_TYPE) == BACKEND_TYPE_ROCKSDB) {
-        char dir[FS_PATH_MAX];
-        const char *beside = NULL;
-
-        if (storage_job_dir(job->storage) != NULL) {
-            RETURN_IF_ERR(path_dir(dir, sizeof dir, storage_job_dir(job->storage), err));
-            beside = dir;
-        }
-        RETURN_IF_ERR(local_dir_make(job->env, job->config, beside, job->id, job->local_dir,
-                                     &job->local_lock, err));
-    }
+    if (p->restored || config_enum(job->config, OPT_BACKEND_TYPE) == BACKEND_TYPE_ROCKSDB)
+        RETURN_IF_ERR(make_local_dir(job, err));
     if (!p->restored)
         return RC_OK;
     RETURN_IF_ERR(storage_restore(job->storage, p->recovered.meta, p->recovered.dir,

@@ -123,8 +123,6 @@ START_TEST(what_is_built_is_parsed)
     ck_assert(layout_parse_shared(name, &back) && digest_eq(digest, back));
     layout_exclusive_name(18, name);
     ck_assert(layout_parse_exclusive(name, &index) && index == 18);
-    layout_temp_name(&rng, name);
-    ck_assert(layout_is_temp(name));
     layout_savepoint_name("0123456789abcdef0123456789abcdef", &rng, name);
     ck_assert(layout_is_savepoint(name));
     ck_assert(strncmp(name, "savepoint-012345-", 17) == 0);

@@ -1,7 +1,6 @@
 /* links: checkpoint */
-#include "checkpoint/transfer.h"
+#include "base/transfer.h"
 
-#include "checkpoint/layout.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/fault_fs.h"
 #include "tests/lib/scene.h"
@@ -52,7 +51,7 @@ static enum rc run(enum transfer_how *how)
 
 static enum rc refuse_temp(void *ctx UNUSED, const char *name, struct err *e)
 {
-    return layout_is_temp(name) ? err_set(e, RC_EXISTS, "%s is left", name) : RC_OK;
+    return transfer_is_temp(name) ? err_set(e, RC_EXISTS, "%s is left", name) : RC_OK;
 }
 
 static const struct {

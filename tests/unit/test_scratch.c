@@ -1,7 +1,7 @@
-/* links: job */
-/* local_dir: the scratch directory goes at the end, and what a dead run left goes at the next start,
+/* links: base */
+/* scratch: the directory goes at the end, and what a dead run left goes at the next start,
  * wherever the dead run stood. */
-#include "job/runtime/local_dir.h"
+#include "base/scratch.h"
 
 #include "tests/lib/check_ext.h"
 #include "tests/lib/sim_fs.h"
@@ -11,21 +11,18 @@
 
 static struct fs *fs;
 static struct env env;
-static struct config *config;
 static struct err err;
 
 static void setup(void)
 {
     fs = sim_fs_new(NULL);
     env = (struct env){.fs = fs};
-    config = config_new();
     err = (struct err){0};
     ck_assert_ok(fs_mkdirs(fs, DEAD "/0/db", &err));
 }
 
 static void teardown(void)
 {
-    config_free(config);
     sim_fs_free(fs);
 }
 
@@ -42,9 +39,9 @@ static void start_and_end(void)
     char dir[FS_PATH_MAX];
     struct fs_file *lock = NULL;
 
-    ck_assert_ok(local_dir_make(&env, config, "/ck", OURS, dir, &lock, &err));
+    ck_assert_ok(scratch_make(&env, "/ck", ".varve-local-", OURS, dir, &lock, &err));
     ck_assert(fs_exists(fs, dir));
-    local_dir_remove(&env, dir, &lock);
+    scratch_remove(&env, dir, &lock);
     ck_assert(!fs_exists(fs, dir));
 }
 
@@ -92,7 +89,7 @@ START_TEST(what_has_no_lock_and_is_not_empty_stays)
 }
 END_TEST
 
-TEST_MAIN("local_dir", {
+TEST_MAIN("scratch", {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, what_a_dead_run_left_goes);
     tcase_add_test(tc, what_a_running_job_holds_stays);

@@ -1,18 +1,16 @@
-/* local_dir.c - see local_dir.h */
-#include "job/runtime/local_dir.h"
-
-#include "checkpoint/layout.h"
+/* scratch.c - see scratch.h */
+#include "base/scratch.h"
 
 #include <stdio.h>
 
-#define PREFIX ".varve-local-"
+#define LOCK_NAME "LOCK"
 
 static enum rc collect(void *ctx, const char *name, struct err *err)
 {
     struct buf *names = ctx;
 
     (void)err;
-    if (strcmp(name, LAYOUT_LOCK) != 0)
+    if (strcmp(name, LOCK_NAME) != 0)
         buf_append(names, name, strlen(name) + 1);
     return RC_OK;
 }
@@ -37,8 +35,14 @@ out:
 
 struct sweep {
     const struct env *env;
-    const char *base;
+    const char *base, *prefix;
 };
+
+static bool is_id(const char *name)
+{
+    return strlen(name) == SCRATCH_ID_LEN && strspn(name, "0123456789abcdef") == SCRATCH_ID_LEN;
+}
+
 static enum rc sweep_one(void *ctx, const char *name, struct err *err)
 {
     struct sweep *s = ctx;
@@ -47,16 +51,16 @@ static enum rc sweep_one(void *ctx, const char *name, struct err *err)
     struct err trouble = {0};
 
     (void)err;
-    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || !layout_is_job_id(name + strlen(PREFIX)) ||
+    if (strncmp(name, s->prefix, strlen(s->prefix)) != 0 || !is_id(name + strlen(s->prefix)) ||
         path_join(dir, sizeof dir, s->base, name, NULL) != RC_OK ||
-        path_join(path, sizeof path, dir, LAYOUT_LOCK, NULL) != RC_OK)
+        path_join(path, sizeof path, dir, LOCK_NAME, NULL) != RC_OK)
         return RC_OK; /* not ours */
     if (!fs_exists(s->env->fs, path)) {
         /* Died between the two, when it was made or removed; only an empty one can go. */
         if (fs_rmdir(s->env->fs, dir, &trouble) != RC_OK)
             return RC_OK;
     } else if (fs_lock(s->env->fs, path, &lock, NULL) != RC_OK) {
-        return RC_OK; /* its job runs */
+        return RC_OK; /* its owner lives */
     } else if (remove_scratch(s->env->fs, dir, &trouble) != RC_OK) {
         log_line(s->env->log, LOG_WARN, "left-over scratch directory stays: %s", trouble.msg);
     }
@@ -66,14 +70,14 @@ static enum rc sweep_one(void *ctx, const char *name, struct err *err)
 
 #define SWEPT_WAIT_NS (5 * NS_PER_MS)
 
-/* Again when a job that starts at this moment sweeps it away before it is locked. */
+/* Again when another one that starts at this moment sweeps it away before it is locked. */
 static enum rc make_locked(struct fs *fs, struct clock *clock, const char *dir,
                            struct fs_file **lock, struct err *err)
 {
     char path[FS_PATH_MAX];
     enum rc rc = RC_NOT_FOUND;
 
-    RETURN_IF_ERR(path_join(path, sizeof path, dir, LAYOUT_LOCK, err));
+    RETURN_IF_ERR(path_join(path, sizeof path, dir, LOCK_NAME, err));
     for (int tries = 0; (rc == RC_NOT_FOUND || rc == RC_STATE) && tries < 20; tries++) {
         err_clear(err);
         if (rc == RC_STATE)
@@ -84,27 +88,22 @@ static enum rc make_locked(struct fs *fs, struct clock *clock, const char *dir,
     return rc;
 }
 
-enum rc local_dir_make(const struct env *env, const struct config *config,
-                       const char *checkpoint_dir, const char *job_id, char dir[FS_PATH_MAX],
-                       struct fs_file **lock, struct err *err)
+enum rc scratch_make(const struct env *env, const char *base_dir, const char *prefix,
+                     const char *id, char dir[FS_PATH_MAX], struct fs_file **lock, struct err *err)
 {
-    char base[FS_PATH_MAX], path[FS_PATH_MAX], name[LAYOUT_NAME_MAX];
-    struct sweep sweep = {env, base};
+    char base[FS_PATH_MAX], name[2 * SCRATCH_ID_LEN];
+    struct sweep sweep = {env, base, prefix};
 
-    if (config_has(config, OPT_ROCKS_LOCAL_DIR))
-        RETURN_IF_ERR(
-            path_from_uri(path, sizeof path, config_string(config, OPT_ROCKS_LOCAL_DIR), err));
-    else
-        snprintf(path, sizeof path, "%s", checkpoint_dir != NULL ? checkpoint_dir : "/tmp");
-    RETURN_IF_ERR(path_absolute(base, sizeof base, path, err));
+    ASSERT(is_id(id) && strlen(prefix) < SCRATCH_ID_LEN);
+    RETURN_IF_ERR(path_absolute(base, sizeof base, base_dir, err));
     RETURN_IF_ERR(fs_mkdirs(env->fs, base, err));
     RETURN_IF_ERR(fs_list(env->fs, base, sweep_one, &sweep, err));
-    snprintf(name, sizeof name, PREFIX "%s", job_id);
+    snprintf(name, sizeof name, "%s%s", prefix, id);
     RETURN_IF_ERR(path_join(dir, FS_PATH_MAX, base, name, err));
     return make_locked(env->fs, env->clock, dir, lock, err);
 }
 
-void local_dir_remove(const struct env *env, const char *dir, struct fs_file **lock)
+void scratch_remove(const struct env *env, const char *dir, struct fs_file **lock)
 {
     struct err err = {0};
 

@@ -1,7 +1,7 @@
-/* config_value.c - option values as text: durations, memory sizes, booleans.
- * After: TimeUtils, MemorySize (flink-core). */
-#include "job/config.h"
+/* units.c - see units.h. After: TimeUtils, MemorySize (flink-core). */
+#include "base/units.h"
 
+#include "base/bytes.h"
 #include "base/clock.h"
 
 #include <ctype.h>

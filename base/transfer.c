@@ -1,10 +1,29 @@
 /* transfer.c - see transfer.h */
-#include "checkpoint/transfer.h"
+#include "base/transfer.h"
 
 #include "base/arena.h"
-#include "checkpoint/layout.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+
+#define TEMP_PREFIX ".tmp-"
+#define TEMP_HEX 16
+
+void transfer_temp_name(struct rng *rng, char out[TRANSFER_TEMP_LEN + 1])
+{
+    char hex[TEMP_HEX + 1];
+
+    rng_hex(rng, hex, TEMP_HEX);
+    snprintf(out, TRANSFER_TEMP_LEN + 1, TEMP_PREFIX "%s", hex);
+}
+
+bool transfer_is_temp(const char *name)
+{
+    size_t prefix = strlen(TEMP_PREFIX);
+
+    return strncmp(name, TEMP_PREFIX, prefix) == 0 && strlen(name) == prefix + TEMP_HEX &&
+           strspn(name + prefix, "0123456789abcdef") == TEMP_HEX;
+}
 
 void transfer_init(struct transfer *t, const struct env *env, const char *dir)
 {
@@ -107,11 +126,11 @@ static enum rc by_rename(struct transfer *t, const char *from, const char *to, u
                          enum transfer_how *how, struct err *err)
 {
     struct fs *fs = t->env->fs;
-    char temp_name[LAYOUT_NAME_MAX], temp[FS_PATH_MAX];
+    char temp_name[TRANSFER_TEMP_LEN + 1], temp[FS_PATH_MAX];
     enum rc rc;
 
     mutex_lock(&t->mutex);
-    layout_temp_name(&t->rng, temp_name);
+    transfer_temp_name(&t->rng, temp_name);
     mutex_unlock(&t->mutex);
     RETURN_IF_ERR(path_join(temp, sizeof temp, t->dir, temp_name, err));
     rc = make_copy(t, from, temp, size_bytes, how, err);

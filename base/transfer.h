@@ -1,14 +1,14 @@
 /* transfer.h - bring a finished, immutable file under another name, durably: hard link, else
  * reflink, else copy.
  *
- * One transfer serves one target directory. A name is content (layout_shared_name), so finding it
+ * One transfer serves one target directory. A name is content (its digest), so finding it
  * taken is success, but only after length and digest of what lies there were checked; something
  * else there is replaced. Copies are made under a temporary name and renamed: a name never leads to
  * half a file. That links do not work here is logged once (B41).
  * Thread: transfer_file from any thread.
  */
-#ifndef VARVE_CHECKPOINT_TRANSFER_H
-#define VARVE_CHECKPOINT_TRANSFER_H
+#ifndef VARVE_BASE_TRANSFER_H
+#define VARVE_BASE_TRANSFER_H
 
 #include "base/env.h"
 #include "base/hash.h"
@@ -38,5 +38,10 @@ MUST_USE enum rc transfer_file(struct transfer *t, const char *from, const char 
 /* Content of a file that may just have been written is made durable. */
 MUST_USE enum rc transfer_sync_content(struct fs *fs, const char *path, uint64_t size_bytes,
                                        struct err *err);
+
+/* Names of files that are not finished: ".tmp-" and 16 hex digits. */
+#define TRANSFER_TEMP_LEN 21
+void transfer_temp_name(struct rng *rng, char out[TRANSFER_TEMP_LEN + 1]);
+bool transfer_is_temp(const char *name);
 
 #endif
