@@ -34,6 +34,19 @@ enum rc keyed_state_open(struct keyed_backend *b, const struct state_desc *desc,
     return b->ops->state_open(b, desc, out, err);
 }
 
+size_t keyed_state_count(const struct keyed_backend *b)
+{
+    return ((const struct backend_core *)b)->state_count;
+}
+
+const struct state_desc *keyed_state_at(const struct keyed_backend *b, size_t index)
+{
+    const struct backend_core *core = (const struct backend_core *)b;
+
+    ASSERT(index < core->state_count);
+    return &core->states[index]->desc;
+}
+
 enum rc keyed_upsert(struct keyed_state *s, const struct key_batch *keys, void **rows,
                      uint8_t *fresh, struct err *err)
 {

@@ -70,6 +70,10 @@ void keyed_backend_close(struct keyed_backend *b);
 MUST_USE enum rc keyed_state_open(struct keyed_backend *b, const struct state_desc *desc,
                                   struct keyed_state **out, struct err *err);
 
+/* All states, restored and opened ones. Descriptions hold as long as the backend. */
+size_t keyed_state_count(const struct keyed_backend *b);
+const struct state_desc *keyed_state_at(const struct keyed_backend *b, size_t index);
+
 /* Read-modify-write of fixed-size values: rows[i] is the value of key i, to be changed in place;
  * fresh[i] = 1 when the key had none (then zeroed). The same key twice in a batch gives the same
  * row, fresh only once. Marks dirty. */

@@ -1,6 +1,7 @@
 /* varve.c - see varve.h */
 #include "job/varve.h"
 
+#include "base/api_error.h"
 #include "base/thread.h"
 #include "job/sql/parser.h"
 #include "job/sql/session.h"
@@ -25,43 +26,6 @@ struct vv_session {
     vv_job *jobs GUARDED_BY(mutex);
 };
 
-const char *vv_version(void)
-{
-    return VARVE_VERSION;
-}
-
-static vv_code code_of(enum rc rc)
-{
-    static const vv_code codes[] = {
-        [RC_OK] = VV_OK,
-        [RC_IO] = VV_IO,
-        [RC_NOT_FOUND] = VV_NOT_FOUND,
-        [RC_EXISTS] = VV_EXISTS,
-        [RC_NO_LINK] = VV_IO,
-        [RC_CORRUPT] = VV_CORRUPT,
-        [RC_VERSION] = VV_VERSION,
-        [RC_LIMIT] = VV_LIMIT,
-        [RC_INVALID] = VV_INVALID,
-        [RC_STATE] = VV_STATE,
-        [RC_UNSUPPORTED] = VV_UNSUPPORTED,
-        [RC_CANCELLED] = VV_CANCELLED,
-        [RC_TIMEOUT] = VV_TIMEOUT,
-    };
-
-    ASSERT((size_t)rc < ARRAY_LEN(codes));
-    return codes[rc];
-}
-
-/* Fills the caller's error; returns its code. */
-static vv_code answer(enum rc rc, const struct err *err, vv_error *out)
-{
-    if (out != NULL) {
-        out->code = code_of(rc);
-        snprintf(out->message, sizeof out->message, "%s", rc == RC_OK ? "" : err->msg);
-    }
-    return code_of(rc);
-}
-
 /* ---- sessions
  * -------------------------------------------------------------------------------------- */
 
@@ -74,7 +38,7 @@ vv_session *vv_session_new(const vv_option *options, size_t count, vv_error *err
 
     for (size_t i = 0; i < count && rc == RC_OK; i++)
         rc = config_set(config, CONFIG_COMMAND_LINE, options[i].key, options[i].value, &err);
-    answer(rc, &err, error);
+    api_answer(rc, &err, error);
     if (rc != RC_OK) {
         config_free(config);
         return NULL;
@@ -187,7 +151,7 @@ vv_code vv_execute(vv_session *s, const char *sql, vv_row_fn *rows, void *ctx, v
                          script.statements[i]->text);
     }
     arena_free(a);
-    return answer(rc, &err, error);
+    return api_answer(rc, &err, error);
 }
 
 /* ---- jobs
@@ -269,7 +233,7 @@ vv_code vv_job_wait(vv_job *j, int64_t timeout_ms, vv_error *error)
     } else if (job_state(j->job) == JOB_CANCELED) {
         rc = err_set(&err, RC_CANCELLED, "job %s was cancelled", job_id(j->job));
     }
-    return answer(rc, &err, error);
+    return api_answer(rc, &err, error);
 }
 
 static vv_code operate(vv_job *j, struct job_operation_request *req, char *path, size_t cap,
@@ -286,7 +250,7 @@ static vv_code operate(vv_job *j, struct job_operation_request *req, char *path,
     if (rc == RC_OK && path != NULL && (size_t)snprintf(path, cap, "%s", done.location) >= cap)
         rc = err_set(&err, RC_LIMIT, "the savepoint's path is longer than %zu bytes: %s", cap,
                      done.location);
-    return answer(rc, &err, error);
+    return api_answer(rc, &err, error);
 }
 
 vv_code vv_job_savepoint(vv_job *j, const char *directory, char *path, size_t cap, vv_error *error)

@@ -16,53 +16,14 @@
 #ifndef VARVE_H
 #define VARVE_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "varve_common.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
-#define VV_API __attribute__((visibility("default")))
-#else
-#define VV_API
-#endif
-
-/* Of this header. While the first number is 0, the second one changes with every change that breaks
- * callers. */
-#define VV_VERSION_MAJOR 0
-#define VV_VERSION_MINOR 1
-VV_API const char *vv_version(void); /* of the library: "0.1.0" */
-
-/* What a caller can act on; the message says the rest. */
-typedef enum vv_code {
-    VV_OK = 0,
-    VV_IO,          /* the environment refused; may pass */
-    VV_NOT_FOUND,   /* no such table, job, file */
-    VV_EXISTS,      /* the name is taken */
-    VV_CORRUPT,     /* a checkpoint is damaged */
-    VV_VERSION,     /* written by a version that this one can't read */
-    VV_LIMIT,       /* a named limit would be exceeded */
-    VV_INVALID,     /* a mistake in SQL, an option, an argument */
-    VV_UNSUPPORTED, /* correct, but not built */
-    VV_STATE,       /* not possible now: a job that has ended, or has failed */
-    VV_CANCELLED,
-    VV_TIMEOUT
-} vv_code;
-typedef struct vv_error {
-    vv_code code;
-    char
-        message[2048]; /* terminated; mistakes in SQL have line, column and the line with a caret */
-} vv_error;
-
 typedef struct vv_session vv_session;
 typedef struct vv_job vv_job;
-
-/* A setting, with Flink's keys: {"state.backend.type", "rocksdb"}. */
-typedef struct vv_option {
-    const char *key, *value;
-} vv_option;
 
 /* NULL: *error says why. Everywhere error may be NULL. */
 VV_API vv_session *vv_session_new(const vv_option *options, size_t count, vv_error *error);

@@ -1,0 +1,420 @@
+/* varve_state.h - varve's keyed state alone: the public C API of libvarve_state.
+ *
+ *     vv_store *store;
+ *     vv_state *counts;
+ *     vv_store_config config = {.first_group = 0, .last_group = 127, .group_count = 128};
+ *     vv_state_desc desc = {.name = "counts", .kind = VV_VALUE, .fixed_value_bytes = 8};
+ *
+ *     vv_store_open(&config, &store, &error);
+ *     vv_state_open(store, &desc, &counts, &error);
+ *     vv_raw_upsert(counts, &keys, rows, fresh, &error);     // rows[i] points at a counter
+ *     vv_snapshot_begin(store, 1, &snapshot, &error);          // no I/O
+ *     vv_dir_write(dir, snapshot, "chk-1", NULL, &error);      // on any thread
+ *     vv_snapshot_free(snapshot);
+ *     vv_store_close(store);
+ *
+ * A store holds the keyed state of one subtask: a range of key groups, any number of states, each a
+ * map from composite keys to values. It lives in memory ("hashmap") or in a scratch RocksDB
+ * database behind a row cache ("rocksdb"). The store on disk does not outlive its process: what
+ * lasts is a snapshot, a handle and files, written by vv_snapshot_write or vv_dir_write; stores are
+ * opened from handles, over any range of key groups, with either backend.
+ *
+ * Keys. All calls take whole composite keys, in Flink's layout:
+ *
+ *     key group | key | [length of key] | namespace | [length of namespace] | user key
+ *
+ * The key group comes first, big-endian, in 1 byte up to 128 groups and 2 above, and must lie in
+ * the store's range. What follows is the caller's: a vv_key_builder lays keys out as varve's own
+ * SQL state has them; a program with keys of its own (a JVM's serializers) hands them over as they
+ * are.
+ *
+ * Threads. Each call says who may make it:
+ *     [owner]  one thread at a time for each store and all that came from it. No locks are needed
+ *              as long as one thread owns a store. Different stores never meet.
+ *     [any]    any thread, at any time while the object exists.
+ * The library holds no state outside its objects, installs no signal handlers, writes nothing to
+ * standard output; warnings go to standard error. RocksDB keeps threads for its work: the shared
+ * library stays loaded once it is.
+ *
+ * Errors. A wrong argument, a damaged or missing file, a full disk: an answer, never an abort; the
+ * message names what and where. Two things end the process: memory that runs out, and a broken
+ * promise inside the library. error may be NULL everywhere. After an answer that is not VV_OK, out
+ * parameters are NULL or unchanged. Handing in a dangling pointer, or an object twice, can't be
+ * seen.
+ *
+ * Bytes that are returned are borrowed; each call says for how long. Example: examples/state.c. */
+#ifndef VARVE_STATE_H
+#define VARVE_STATE_H
+
+#include "varve_common.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct vv_store vv_store;
+typedef struct vv_state vv_state;       /* one keyed state; belongs to its store */
+typedef struct vv_timers vv_timers;     /* belongs to its store */
+typedef struct vv_scan vv_scan;         /* belongs to its state */
+typedef struct vv_snapshot vv_snapshot; /* a snapshot under way */
+typedef struct vv_handle vv_handle;     /* where a snapshot's bytes lie: a value of its own */
+typedef struct vv_dir vv_dir;           /* a directory that snapshots go to */
+typedef struct vv_key_builder vv_key_builder;
+
+/* Borrowed bytes. data is NULL only for "absent" or when len is 0. */
+typedef struct vv_bytes {
+    const uint8_t *data;
+    size_t len;
+} vv_bytes;
+
+/* `count` composite keys in one block: key i is data[offsets[i] .. offsets[i + 1]). */
+typedef struct vv_keys {
+    uint32_t count; /* at most VV_BATCH_MAX */
+    const uint8_t *data;
+    const uint32_t *offsets; /* count + 1, ascending */
+} vv_keys;
+#define VV_BATCH_MAX (1u << 20)
+#define VV_KEY_GROUPS_MAX 32768u /* Flink's largest maximum parallelism */
+
+/* ---- stores ---------------------------------------------------------------------------------- */
+
+/* Options of a store, with Flink's keys; an unknown one is VV_INVALID and named. A size is "64 mb".
+ *
+ *     state.backend.type                            hashmap (default), rocksdb
+ *     state.backend.rocksdb.localdir                where databases lie, each in a directory of its
+ *                                                   own that goes with the store; needed by
+ * rocksdb, and to restore a rocksdb handle. Directories that a crash left there are removed at open
+ *     state.backend.rocksdb.memory.fixed-per-slot   memory of this store: rows, blocks, write
+ *                                                   buffers; rocksdb only (a hashmap grows with the
+ *                                                   state)
+ *     taskmanager.memory.managed.size               the same, where the one above is not set;
+ *                                                   default 256 mb
+ *     state.backend.rocksdb.files.open              open files of the database; -1: no limit */
+
+/* Where the files of a handle that is restored lie now; path is filled with a local path. VV_OK or
+ * a code and a message. Called on the thread that opens the store. */
+#define VV_PATH_MAX 4096
+struct vv_file;
+typedef vv_code vv_resolve_fn(void *ctx, const vv_handle *handle, const struct vv_file *file,
+                              char path[VV_PATH_MAX], vv_error *error);
+typedef struct vv_restore {
+    const vv_handle *handle;
+    const char *dir;        /* of a vv_dir: files are found there */
+    vv_resolve_fn *resolve; /* where dir is NULL */
+    void *ctx;
+} vv_restore;
+
+/* `= {0}` and then what differs. Everything is borrowed for the call. */
+typedef struct vv_store_config {
+    const char *name;                 /* for messages; NULL: "state" */
+    uint32_t first_group, last_group; /* both included */
+    uint32_t group_count; /* of all stores together: Flink's maximum parallelism. Fixed for the
+                             life of the state */
+    const vv_option *options;
+    size_t option_count;
+    const vv_restore *restore; /* entries outside the range are left out */
+    size_t restore_count;
+} vv_store_config;
+
+/* Opens a store, empty or from handles: those of one snapshot, from any number of stores, in any
+ * order; none is an empty store. Every file is proven by its size and digest before it is used.
+ * Files are linked or copied: they are not needed any more afterwards. [any] */
+VV_API vv_code vv_store_open(const vv_store_config *config, vv_store **out, vv_error *error);
+/* Frees the store and all that belongs to it, open scans included; waits for a snapshot that is
+ * being written, which it cancels. A vv_snapshot of it stays, to be freed. NULL is a no-op.
+ * [owner] */
+VV_API void vv_store_close(vv_store *store);
+
+/* 32 hex digits, new at every opening: within one id, local file names mean one content each. [any]
+ */
+VV_API const char *vv_store_id(const vv_store *store);
+
+typedef struct vv_stats {
+    uint64_t entries_cached, cache_bytes; /* rows in memory: with hashmap, the whole state */
+    uint64_t dirty_rows;                  /* changed since the last snapshot began; rocksdb */
+    uint64_t lookups, misses;             /* keys looked up; of those, read from the database */
+    uint64_t flushes, evictions, flush_wait_ns;
+    uint64_t db_bytes, db_files, level0_files, pending_compaction_bytes;
+    uint64_t block_cache_bytes, write_buffer_bytes;
+} vv_stats;
+VV_API vv_code vv_store_stats(vv_store *store, vv_stats *out, vv_error *error); /* [owner] */
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+typedef enum vv_kind { /* the numbers are part of snapshots */
+                       VV_VALUE = 1,
+                       VV_LIST = 2,
+                       VV_MAP = 3,
+                       VV_REDUCING = 4,
+                       VV_AGGREGATING = 5,
+                       VV_TIMERS = 6 /* only seen: vv_timers_open makes them */
+} vv_kind;
+
+/* How the namespace stands in a composite key. */
+typedef enum vv_namespace {
+    VV_NS_NONE = 0,  /* one byte 0: state without namespaces */
+    VV_NS_INT64 = 1, /* 8 bytes, big-endian: the end of a window */
+    VV_NS_BYTES = 2  /* of any size */
+} vv_namespace;
+
+/* What a state holds; part of every snapshot. The types are texts that the store does not look
+ * into, but compares: a restored state is only opened with the same kind, types and sizes. A text
+ * has at most 16384 bytes. */
+typedef struct vv_state_desc {
+    const char *name; /* 1 to 255 bytes */
+    vv_kind kind;
+    vv_namespace ns;
+    const char *key_type, *user_key_type, *value_type; /* NULL: "" */
+    uint32_t fixed_value_bytes; /* all values have this size (at most VV_FIXED_MAX); 0: they vary */
+} vv_state_desc;
+#define VV_FIXED_MAX 65536u
+
+/* Registers a state, or attaches to the restored one of that name. A restored state that is never
+ * opened is kept and part of every snapshot. VV_INVALID: another kind or other types; the message
+ * shows both. [owner] */
+VV_API vv_code vv_state_open(vv_store *store, const vv_state_desc *desc, vv_state **out,
+                             vv_error *error);
+/* All states of a store, restored and opened ones; strings hold until the store is closed.
+ * VV_NOT_FOUND: index is not below the count. [owner] */
+VV_API size_t vv_store_state_count(const vv_store *store);
+VV_API vv_code vv_store_state_at(const vv_store *store, size_t index, vv_state_desc *out,
+                                 vv_error *error);
+
+/* ---- raw access: bytes as they are stored ---------------------------------------------------- */
+
+/* Of any state. A batch is one call into the store; a key may occur twice in it. An answer that is
+ * not VV_OK before anything was looked up leaves the state as it was: VV_INVALID for a key without
+ * a key group, outside the range, or offsets that descend. While a scan of the state is open,
+ * changes are VV_STATE. */
+
+/* Read-modify-write of fixed-size values, without a copy: rows[i] points at the value of key i, to
+ * be read and changed in place until the next call on the store; fresh[i] is 1 when the key had no
+ * value (it is zeroed now), and 1 only once for a key. Counts as a change whether it is changed or
+ * not. VV_INVALID where values vary in size. [owner] */
+VV_API vv_code vv_raw_upsert(vv_state *state, const vv_keys *keys, void **rows, uint8_t *fresh,
+                             vv_error *error);
+/* values[i].data is NULL when there is none (an empty value has data). Hold until the next call on
+ * the store. [owner] */
+VV_API vv_code vv_raw_get(vv_state *state, const vv_keys *keys, vv_bytes *values, vv_error *error);
+/* Values are copied; each at most 1 GiB, and of the state's size where that is fixed. [owner] */
+VV_API vv_code vv_raw_put(vv_state *state, const vv_keys *keys, const vv_bytes *values,
+                          vv_error *error);
+/* Absent keys are ignored. [owner] */
+VV_API vv_code vv_raw_delete(vv_state *state, const vv_keys *keys, vv_error *error);
+
+/* The same for one key. [owner] */
+VV_API vv_code vv_raw_upsert_one(vv_state *state, vv_bytes key, void **row, uint8_t *fresh,
+                                 vv_error *error);
+VV_API vv_code vv_raw_get_one(vv_state *state, vv_bytes key, vv_bytes *value, vv_error *error);
+VV_API vv_code vv_raw_put_one(vv_state *state, vv_bytes key, vv_bytes value, vv_error *error);
+VV_API vv_code vv_raw_delete_one(vv_state *state, vv_bytes key, vv_error *error);
+
+/* ---- scans ----------------------------------------------------------------------------------- */
+
+#define VV_SCAN_LIVE 0u /* from the store as it goes; the state can't be changed meanwhile */
+#define VV_SCAN_COPY 1u /* what there is now is copied first: changes are fine, and not seen */
+
+/* All entries whose composite key begins with `prefix` (empty: all), each once, in order of the
+ * keys' bytes: key group by key group. [owner] */
+VV_API vv_code vv_scan_open(vv_state *state, vv_bytes prefix, unsigned flags, vv_scan **out,
+                            vv_error *error);
+/* The entries of one key group. [owner] */
+VV_API vv_code vv_scan_open_group(vv_state *state, uint32_t group, unsigned flags, vv_scan **out,
+                                  vv_error *error);
+/* Up to `max` entries; *got is 0 at the end. They hold until the next call on the scan. [owner] */
+VV_API vv_code vv_scan_next(vv_scan *scan, uint32_t max, vv_bytes *keys, vv_bytes *values,
+                            uint32_t *got, vv_error *error);
+VV_API void vv_scan_close(vv_scan *scan); /* NULL is a no-op; before the store is closed [owner] */
+
+/* ---- composite keys -------------------------------------------------------------------------- */
+
+#define VV_NO_GROUP UINT32_MAX
+/* Key group of a Java hashCode(), as Flink computes it. VV_NO_GROUP: group_count is not in
+ * 1..VV_KEY_GROUPS_MAX. [any] */
+VV_API uint32_t vv_key_group_of_hash(uint32_t java_hash, uint32_t group_count);
+/* Key group of a key's bytes: that of varve's and Flink's SQL state when they are a binary row. The
+ * length is padded with zeroes to a multiple of 4. [any] */
+VV_API uint32_t vv_key_group(vv_bytes key, uint32_t group_count);
+/* The store (0 .. parallelism - 1) that a key group belongs to, and the range of a store, as Flink
+ * deals them out. VV_INVALID: index not below parallelism, parallelism above group_count. [any] */
+VV_API uint32_t vv_key_group_owner(uint32_t group, uint32_t parallelism, uint32_t group_count);
+VV_API vv_code vv_key_group_range(uint32_t index, uint32_t parallelism, uint32_t group_count,
+                                  uint32_t *first_group, uint32_t *last_group, vv_error *error);
+
+/* A builder makes the keys of a batch in one block, kept from batch to batch. It is an object of
+ * its own, for any store of that many key groups: one thread at a time. The key is written as a
+ * 4-byte big-endian length and its bytes. */
+VV_API vv_code vv_key_builder_new(uint32_t group_count, vv_namespace ns, vv_key_builder **out,
+                                  vv_error *error);
+VV_API void vv_key_builder_free(vv_key_builder *builder);
+VV_API void vv_key_builder_clear(vv_key_builder *builder); /* no keys; memory is kept */
+/* VV_NS_NONE. user_key: empty unless the state is a map; empty for one, it is the prefix of the
+ * whole map. VV_LIMIT: above 1 GiB of keys. */
+VV_API vv_code vv_key_builder_add(vv_key_builder *builder, uint32_t group, vv_bytes key,
+                                  vv_bytes user_key, vv_error *error);
+VV_API vv_code vv_key_builder_add_int64(vv_key_builder *builder, uint32_t group, vv_bytes key,
+                                        int64_t ns, vv_bytes user_key, vv_error *error);
+VV_API vv_code vv_key_builder_add_bytes(vv_key_builder *builder, uint32_t group, vv_bytes key,
+                                        vv_bytes ns, vv_bytes user_key, vv_error *error);
+/* A whole composite key, made elsewhere. */
+VV_API vv_code vv_key_builder_add_raw(vv_key_builder *builder, vv_bytes composite_key,
+                                      vv_error *error);
+/* The keys so far; hold until the next call on the builder. */
+VV_API vv_keys vv_key_builder_keys(const vv_key_builder *builder);
+
+/* A composite key taken apart; parts are borrowed from it. VV_CORRUPT: it is not laid out so. [any]
+ */
+typedef struct vv_key_parts {
+    uint32_t group;
+    vv_bytes key, ns, user_key;
+    int64_t ns_int64; /* VV_NS_INT64 */
+} vv_key_parts;
+VV_API vv_code vv_key_split(vv_bytes composite_key, uint32_t group_count, vv_namespace ns,
+                            vv_key_parts *out, vv_error *error);
+
+/* ---- timers ---------------------------------------------------------------------------------- */
+
+typedef enum vv_time { VV_EVENT_TIME, VV_PROCESSING_TIME } vv_time;
+
+/* Timers of one service ("user-timers"): a set of (time, composite key), ordered by time, part of
+ * snapshots as a state of their own. ns and key_type as in vv_state_desc. Opening one twice in a
+ * store is VV_EXISTS. [owner] */
+VV_API vv_code vv_timers_open(vv_store *store, vv_time time, const char *service, vv_namespace ns,
+                              const char *key_type, vv_timers **out, vv_error *error);
+/* Registering one again changes nothing; deleting one that is not there neither. [owner] */
+VV_API vv_code vv_timers_register(vv_timers *timers, const vv_keys *keys, const int64_t *at_ms,
+                                  vv_error *error);
+VV_API vv_code vv_timers_delete(vv_timers *timers, const vv_keys *keys, const int64_t *at_ms,
+                                vv_error *error);
+/* Takes out up to `max` timers with at_ms <= until_ms, the earliest first and within one time by
+ * key; keys->count is 0 when there are none. One call takes at most 65536. They hold until the next
+ * call on the timers. [owner] */
+VV_API vv_code vv_timers_pop(vv_timers *timers, int64_t until_ms, uint32_t max, vv_keys *keys,
+                             const int64_t **at_ms, vv_error *error);
+VV_API int64_t vv_timers_next_ms(vv_timers *timers);      /* INT64_MAX: none [owner] */
+VV_API uint64_t vv_timers_count(const vv_timers *timers); /* [owner] */
+
+/* ---- handles --------------------------------------------------------------------------------- */
+
+typedef enum vv_scope {
+    VV_FILE_INLINE,    /* the bytes are in the handle itself */
+    VV_FILE_EXCLUSIVE, /* belongs to this snapshot alone */
+    VV_FILE_SHARED     /* may belong to several snapshots: found by its digest */
+} vv_scope;
+typedef struct vv_file {
+    const char *local_name; /* in a database ("000023.sst"); "" for a stream */
+    vv_scope scope;
+    const char *reference; /* what the sink called it; "" inline */
+    uint64_t size_bytes;
+    uint8_t digest[16]; /* XXH3-128 of the content, big-endian */
+    int newly_written;  /* by this snapshot: the sink said so */
+    vv_bytes content;   /* VV_FILE_INLINE */
+} vv_file;
+typedef struct vv_handle_info {
+    const char *backend; /* "hashmap", "rocksdb" */
+    const char *store_id;
+    uint32_t first_group, last_group, group_count;
+    size_t file_count, state_count;
+    uint64_t full_bytes; /* of all files */
+    uint64_t new_bytes;  /* of those newly written */
+} vv_handle_info;
+
+/* Handles never change: everything here is [any]. Strings and bytes hold until vv_handle_free. */
+VV_API void vv_handle_free(vv_handle *handle); /* NULL is a no-op; the files stay */
+VV_API vv_code vv_handle_info_get(const vv_handle *handle, vv_handle_info *out, vv_error *error);
+VV_API vv_code vv_handle_file(const vv_handle *handle, size_t index, vv_file *out, vv_error *error);
+VV_API vv_code vv_handle_state(const vv_handle *handle, size_t index, vv_state_desc *out,
+                               vv_error *error);
+/* Bytes to keep, for any later version (docs/FORMAT.md). Answers the size; writes only when cap is
+ * enough. 0: handle is NULL. */
+VV_API size_t vv_handle_encode(const vv_handle *handle, void *out, size_t cap);
+/* From bytes that may be damaged or worse: VV_CORRUPT, VV_VERSION, VV_LIMIT. To be freed. */
+VV_API vv_code vv_handle_decode(const void *data, size_t len, vv_handle **out, vv_error *error);
+
+/* ---- snapshots ------------------------------------------------------------------------------- */
+
+/* A snapshot has two parts. The synchronous one, vv_snapshot_begin, closes the epoch: no I/O, and
+ * what the state is at that moment is what the snapshot will hold. The asynchronous one,
+ * vv_snapshot_write or vv_dir_write, may run on another thread while the owner goes on. One
+ * snapshot of a store at a time: VV_STATE until the last one is freed.
+ *
+ * With rocksdb the owner, once changed rows fill twice their share of the memory, waits for the
+ * write: a program of one thread writes before it changes more. */
+
+/* checkpoint_id: any number that no other open snapshot of the store has. [owner] */
+VV_API vv_code vv_snapshot_begin(vv_store *store, uint64_t checkpoint_id, vv_snapshot **out,
+                                 vv_error *error);
+
+/* Where a snapshot's files go: the caller's functions, called on the thread that writes, one at a
+ * time for each snapshot. Each answers VV_OK when content and name are as durable as the caller
+ * needs them, else a code and a message, which end the write. `reference` is filled with the name
+ * under which a restore finds the file: 1 to VV_REFERENCE_MAX - 1 bytes. */
+#define VV_REFERENCE_MAX 1024
+#define VV_INLINE_MAX (16u << 20)
+typedef struct vv_sink {
+    void *ctx;
+    /* A finished local file, unchanged for ever, that later snapshots name again under the same
+     * local_name and digest: take it (link, copy, upload) unless it is there already. local_path
+     * goes away after the call. *newly_written: 1 unless nothing had to be written. */
+    vv_code (*share)(void *ctx, const char *local_path, const char *local_name, uint64_t size_bytes,
+                     const uint8_t digest[16], char reference[VV_REFERENCE_MAX], int *newly_written,
+                     vv_error *error);
+    /* Small content of this snapshot alone. */
+    vv_code (*put)(void *ctx, const void *data, size_t len, char reference[VV_REFERENCE_MAX],
+                   vv_error *error);
+    /* Content of this snapshot alone that comes in pieces; finish or abort ends a stream. */
+    vv_code (*stream_open)(void *ctx, void **stream, vv_error *error);
+    vv_code (*stream_append)(void *ctx, void *stream, const void *data, size_t len,
+                             vv_error *error);
+    vv_code (*stream_finish)(void *ctx, void *stream, char reference[VV_REFERENCE_MAX],
+                             vv_error *error);
+    void (*stream_abort)(void *ctx, void *stream);
+    size_t inline_max_bytes; /* up to this size, put and streams stay inside the handle; at most
+                                VV_INLINE_MAX */
+} vv_sink;
+
+/* Writes what the store held when the snapshot began, once. VV_CANCELLED: vv_snapshot_cancel, or
+ * the store was closed. Whatever the answer, files that were taken before a failure are the
+ * caller's to remove. *out is to be freed. [any] */
+VV_API vv_code vv_snapshot_write(vv_snapshot *snapshot, const vv_sink *sink, vv_handle **out,
+                                 vv_error *error);
+/* A running or later write ends soon, with VV_CANCELLED. A function of the sink that waits is the
+ * caller's to wake. [any] */
+VV_API void vv_snapshot_cancel(vv_snapshot *snapshot);
+/* After the write returned, or instead of it; waits for one that runs. Before or after the store is
+ * closed. NULL is a no-op. [owner] */
+VV_API void vv_snapshot_free(vv_snapshot *snapshot);
+
+/* The checkpoint as a whole (of all stores) is complete, or was given up. [owner] */
+VV_API vv_code vv_store_notify_complete(vv_store *store, uint64_t checkpoint_id, vv_error *error);
+VV_API vv_code vv_store_notify_aborted(vv_store *store, uint64_t checkpoint_id, vv_error *error);
+
+/* ---- a directory for snapshots --------------------------------------------------------------- */
+
+/* The ready-made place: <path>/shared/ with files by content, <path>/own/ with files of one
+ * snapshot, and a handle for each snapshot, <path>/<name>.handle. A handle appears whole, after
+ * everything it names is durable. The directory may be moved or copied as a whole.
+ *
+ * Held by one vv_dir at a time: VV_STATE while another one, of any process, has it open. Made if it
+ * is not there. [any] */
+VV_API vv_code vv_dir_open(const char *path, vv_dir **out, vv_error *error);
+VV_API void vv_dir_close(vv_dir *dir); /* NULL is a no-op; after all calls on it returned */
+/* vv_snapshot_write into the directory, then the handle under `name` (letters, digits, '.', '-',
+ * '_'; not '.' first; at most 100). VV_EXISTS: there is such a handle. After a failure nothing that
+ * was there is harmed. out may be NULL. Several stores may write at once. [any] */
+VV_API vv_code vv_dir_write(vv_dir *dir, vv_snapshot *snapshot, const char *name, vv_handle **out,
+                            vv_error *error);
+/* VV_NOT_FOUND, VV_CORRUPT. *out is to be freed. [any] */
+VV_API vv_code vv_dir_load(vv_dir *dir, const char *name, vv_handle **out, vv_error *error);
+/* Deletes a handle: that snapshot is gone. Its files stay until vv_dir_sweep. [any] */
+VV_API vv_code vv_dir_remove(vv_dir *dir, const char *name, vv_error *error);
+/* Deletes the files of shared/ and own/ that no handle of the directory names. Nothing is deleted
+ * while a handle can't be read (VV_CORRUPT) or a write runs (VV_STATE). *deleted_bytes may be NULL.
+ * [any] */
+VV_API vv_code vv_dir_sweep(vv_dir *dir, uint64_t *deleted_bytes, vv_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
