@@ -14,7 +14,7 @@
 #include "backend/rocks.h"
 #include "backend/row_cache.h"
 
-#define FLUSH_RUN_LEAST_ROWS (64u << 10) /* from here on as runs ... */
+#define FLUSH_RUN_LEAST_ROWS ROWS_MANY   /* from here on as runs ... */
 #define FLUSH_RUN_LEAST_BYTES (4u << 20) /* ... or from here on */
 #define FLUSH_RUN_CUT_BYTES (16u << 20)  /* a file ends at the next key-group border ... */
 #define FLUSH_RUN_MOST_BYTES (64u << 20) /* ... or here at the latest */

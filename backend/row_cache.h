@@ -111,8 +111,9 @@ bool row_cache_peek(struct row_cache *c, struct bytes key, struct row_view *out)
 struct row_source {
     /* Up to max (at most ROW_SOURCE_CHUNK) rows, 0 at the end; slices hold until the next call. */
     uint32_t (*next)(struct row_source *, struct row_view *out, uint32_t max);
-    uint64_t rows_max, bytes_max; /* what it holds at most */
+    uint64_t rows_max, bytes_max; /* what it holds at most; bytes UINT64_MAX from ROWS_MANY on */
 };
+#define ROWS_MANY (64u << 10) /* rows of which nobody asks for the bytes: they are a sorted run */
 #define ROW_SOURCE_CHUNK 4096u
 /* Writes rows to the database; they are clean when it returns RC_OK. */
 struct row_sink {

@@ -199,7 +199,7 @@ void row_group_retire_done(struct row_group *g);
 /* Sorts references by key, bytewise; `bases` may be a copy of the cache's. Reads only what never
  * changes. */
 void refs_sort(const struct row_cache *c, uint8_t *const *bases, uint32_t *refs, size_t count);
-/* Orders them by key group only, else as they were; returns the size of the largest group. */
-size_t refs_group(const struct row_cache *c, uint8_t *const *bases, uint32_t *refs, size_t count);
+/* Orders them by key group only, else as they were. */
+void refs_group(const struct row_cache *c, uint8_t *const *bases, uint32_t *refs, size_t count);
 
 #endif

@@ -2,7 +2,7 @@
 #include "backend/row_cache_priv.h"
 
 #define CHUNK_BYTES (4u << 20) /* copied under the mutex at most, one larger row excepted */
-#define COPY_AHEAD 8u          /* rows prefetched */
+#define COPY_AHEAD 16u         /* rows prefetched */
 
 /* ---- task's side ----------------------------------------------------------------------------- */
 
@@ -163,7 +163,8 @@ struct row_snapshot *row_snapshot_new(struct row_cache *c, bool sorted)
         refs_group(c, s->bases, s->refs, s->count);
     s->source.next = row_snapshot_next;
     s->source.rows_max = s->count;
-    for (size_t i = 0; i < s->count; i++)
+    s->source.bytes_max = s->count < ROWS_MANY ? 0 : UINT64_MAX;
+    for (size_t i = 0; i < s->count && s->count < ROWS_MANY; i++)
         s->source.bytes_max += (uint64_t)closed_row(s, s->refs[i])->units * UNIT_BYTES;
     return s;
 }
@@ -227,8 +228,12 @@ static NO_THREAD_SAFETY uint32_t row_snapshot_next(struct row_source *source, st
         struct row *image;
         struct bytes key = row_key(c, r);
 
-        if (s->next + COPY_AHEAD < s->count)
-            __builtin_prefetch(closed_row(s, s->refs[s->next + COPY_AHEAD]));
+        if (s->next + COPY_AHEAD < s->count) {
+            const uint8_t *ahead = (const uint8_t *)closed_row(s, s->refs[s->next + COPY_AHEAD]);
+
+            __builtin_prefetch(ahead, 1);
+            __builtin_prefetch(ahead + 64);
+        }
         image = take_image(s, r);
         if (image == NULL)
             continue;
