@@ -8,12 +8,15 @@
 #define SCAN_VIEWS 256u
 #define WRITE_VIEWS 1024u /* rows copied under the mutex at once */
 #define SLAB_BYTES (2u << 20)
+#define WEED_MORE 16u         /* rows looked at per batch, besides one for each of its rows */
+#define WEED_IDLE (64u << 10) /* and after a snapshot */
 
 struct heap_backend {
     struct backend_core core; /* first */
 };
 struct heap_cursor {
     struct keyed_cursor base; /* first */
+    struct core_state *state;
     struct row_walk walk;
     struct row_list *ordered; /* instead of the walk */
     struct buf prefix;
@@ -21,7 +24,8 @@ struct heap_cursor {
 struct heap_snapshot {
     struct keyed_snapshot base; /* first */
     size_t state_count;         /* states that were there at the close */
-    struct row_cache **caches;
+    struct core_state **states;
+    int64_t now_ms; /* what has expired by then is left out */
 };
 
 static void heap_close(struct keyed_backend *b)
@@ -31,49 +35,105 @@ static void heap_close(struct keyed_backend *b)
     mem_free(b);
 }
 
+/* The rows of a state into a cache of their new shape. */
+static enum rc rewrite(struct core_state *s, const struct ttl_shape *was, int64_t now_ms,
+                       struct err *err)
+{
+    struct backend_core *core = core_of(s->base.backend);
+    struct row_cache *old = s->cache;
+    struct row_view rows[SCAN_VIEWS];
+    struct bytes values[SCAN_VIEWS];
+    struct key_builder keys;
+    struct buf data = {0};
+    struct row_walk walk;
+    uint32_t got;
+    enum rc rc = RC_OK;
+
+    s->cache = core_new_cache(core, s);
+    key_builder_init(&keys, core->key_group_count, s->ns);
+    row_walk_init(&walk, old, (struct bytes){0});
+    while (rc == RC_OK && (got = row_walk_next(&walk, rows, SCAN_VIEWS)) > 0) {
+        struct key_batch batch;
+
+        rc = core_convert_rows(s, was, now_ms, rows, got, &data, err);
+        key_builder_clear(&keys);
+        for (uint32_t i = 0; rc == RC_OK && i < got; i++) {
+            if (rows[i].tombstone)
+                continue;
+            values[keys.count] = rows[i].value;
+            rc = key_builder_add_raw(&keys, rows[i].key, err);
+        }
+        batch = key_builder_batch(&keys);
+        if (rc == RC_OK)
+            rc = row_cache_put(s->cache, &batch, values, true, err);
+    }
+    key_builder_release(&keys);
+    buf_release(&data);
+    row_cache_free(old);
+    return rc;
+}
+
 static enum rc heap_state_open(struct keyed_backend *b, const struct state_desc *desc,
                                struct keyed_state **out, struct err *err)
 {
+    struct ttl_shape was;
     struct core_state *s;
-    bool is_new;
 
-    RETURN_IF_ERR(core_open(core_of(b), desc, &s, &is_new, err));
+    RETURN_IF_ERR(core_open(core_of(b), desc, &s, &was, err));
+    core_opened(s, desc);
+    if (core_shape_differs(&was, &s->desc))
+        RETURN_IF_ERR(rewrite(s, &was, ttl_clock_now(&core_of(b)->ttl), err));
     *out = &s->base;
     return RC_OK;
+}
+
+/* What has expired gives its memory back; while a cursor is open its rows hold still. */
+static struct row_cache *weeded(struct core_state *s, uint32_t rows)
+{
+    if (s->ttl.ttl_ms != 0 && s->cursors == 0)
+        row_cache_weed(s->cache, rows, core_is_gone, s);
+    return s->cache;
+}
+
+/* Before each batch of changes. */
+static struct row_cache *tidied(struct keyed_state *s, uint32_t batch)
+{
+    struct row_cache *c = weeded(core_state_of(s), batch + WEED_MORE);
+
+    row_cache_tidy(c);
+    return c;
 }
 
 static enum rc heap_upsert(struct keyed_state *s, const struct key_batch *keys, void **rows,
                            uint8_t *fresh, struct err *err)
 {
-    row_cache_tidy(core_state_of(s)->cache);
-    return row_cache_upsert(core_state_of(s)->cache, keys, rows, fresh, NULL, err);
+    return row_cache_upsert(tidied(s, keys->count), keys, rows, fresh, NULL, err);
 }
 
 static enum rc heap_get(struct keyed_state *s, const struct key_batch *keys, struct bytes *values,
                         struct err *err)
 {
-    return row_cache_get(core_state_of(s)->cache, keys, values, NULL, err);
+    return row_cache_get(weeded(core_state_of(s), keys->count + WEED_MORE), keys, values, NULL, err);
 }
 
 static enum rc heap_put(struct keyed_state *s, const struct key_batch *keys,
                         const struct bytes *values, struct err *err)
 {
-    row_cache_tidy(core_state_of(s)->cache);
-    return row_cache_put(core_state_of(s)->cache, keys, values, true, err);
+    return row_cache_put(tidied(s, keys->count), keys, values, true, err);
 }
 
 static enum rc heap_del(struct keyed_state *s, const struct key_batch *keys, struct err *err)
 {
-    row_cache_tidy(core_state_of(s)->cache);
-    return row_cache_del(core_state_of(s)->cache, keys, true, err);
+    return row_cache_del(tidied(s, keys->count), keys, true, err);
 }
 
 static enum rc heap_append(struct keyed_state *s, const struct key_batch *keys,
                            const struct bytes *values, size_t max_bytes, uint32_t *done,
                            struct err *err)
 {
-    row_cache_tidy(core_state_of(s)->cache);
-    return row_cache_append(core_state_of(s)->cache, keys, values, max_bytes, NULL, done, err);
+    struct row_append_rules rules = core_append_rules(core_state_of(s), max_bytes);
+
+    return row_cache_append(tidied(s, keys->count), keys, values, &rules, NULL, done, err);
 }
 
 /* ---- scans ----------------------------------------------------------------------------------- */
@@ -85,11 +145,13 @@ static enum rc heap_scan_open(struct keyed_state *s, const struct scan_bounds *b
 
     (void)err;
     c->base.backend = s->backend;
+    c->state = core_state_of(s);
+    c->state->cursors++;
     if (bounds->ordered) {
-        c->ordered = row_list_new(core_state_of(s)->cache, bounds);
+        c->ordered = row_list_new(c->state->cache, bounds);
     } else {
         buf_append(&c->prefix, bounds->prefix.data, bounds->prefix.len);
-        row_walk_init(&c->walk, core_state_of(s)->cache, buf_bytes(&c->prefix));
+        row_walk_init(&c->walk, c->state->cache, buf_bytes(&c->prefix));
     }
     *out = &c->base;
     return RC_OK;
@@ -135,6 +197,7 @@ static void heap_scan_close(struct keyed_cursor *cursor)
 {
     struct heap_cursor *c = (struct heap_cursor *)cursor;
 
+    c->state->cursors--;
     row_list_free(c->ordered);
     buf_release(&c->prefix);
     mem_free(c);
@@ -152,9 +215,10 @@ static enum rc heap_snapshot_begin(struct keyed_backend *b, uint64_t checkpoint_
     (void)err;
     s->base.backend = b;
     s->state_count = core->state_count;
-    s->caches = mem_alloc(core->state_count * sizeof(struct row_cache *));
+    s->now_ms = core_ttl_now(core);
+    s->states = mem_alloc(core->state_count * sizeof(struct core_state *));
     for (size_t i = 0; i < s->state_count; i++)
-        s->caches[i] = core->states[i]->cache;
+        s->states[i] = core->states[i];
     row_group_retire(core->rows); /* the last one's, if nothing came since */
     row_group_close(core->rows);
     core->snapshot = &s->base;
@@ -165,6 +229,7 @@ static enum rc heap_snapshot_begin(struct keyed_backend *b, uint64_t checkpoint_
 /* Rows of one state, group by group. */
 struct state_rows {
     struct row_snapshot *snapshot;
+    struct ttl_rows live; /* of them */
     struct row_view *views; /* WRITE_VIEWS */
     uint32_t count, next;
     bool end;
@@ -174,8 +239,7 @@ static void refill(struct state_rows *r)
 {
     if (r->end || r->next < r->count)
         return;
-    r->count =
-        row_snapshot_rows(r->snapshot)->next(row_snapshot_rows(r->snapshot), r->views, WRITE_VIEWS);
+    r->count = r->live.source.next(&r->live.source, r->views, WRITE_VIEWS);
     r->next = 0;
     r->end = r->count == 0;
 }
@@ -233,7 +297,9 @@ static enum rc heap_snapshot_write(struct keyed_snapshot *snapshot, struct snaps
 
     core_write_begins(core);
     for (size_t i = 0; i < s->state_count; i++) {
-        rows[i].snapshot = row_snapshot_new(s->caches[i], false);
+        rows[i].snapshot = row_snapshot_new(s->states[i]->cache, false);
+        ttl_rows_init(&rows[i].live, row_snapshot_rows(rows[i].snapshot), &s->states[i]->ttl,
+                      s->now_ms, false);
         rows[i].views = mem_alloc(WRITE_VIEWS * sizeof(struct row_view));
     }
     *out = (struct keyed_handle){
@@ -243,9 +309,11 @@ static enum rc heap_snapshot_write(struct keyed_snapshot *snapshot, struct snaps
         .backend_id = arena_strdup(arena, core->backend_id),
         .state_count = s->state_count,
         .states = core_describe(core, s->state_count, arena),
+        .ttl_clock_ms = s->now_ms == INT64_MIN ? 0 : s->now_ms,
     };
     rc = write_stream(core, s, rows, target, arena, out, err);
     for (size_t i = 0; i < s->state_count; i++) {
+        ttl_rows_release(&rows[i].live);
         row_snapshot_free(rows[i].snapshot);
         mem_free(rows[i].views);
     }
@@ -263,7 +331,9 @@ static void heap_snapshot_free(struct keyed_snapshot *snapshot)
 
     row_group_retire(core->rows);
     core->snapshot = NULL;
-    mem_free(s->caches);
+    for (size_t i = 0; i < s->state_count; i++)
+        weeded(s->states[i], WEED_IDLE);
+    mem_free(s->states);
     mem_free(s);
 }
 

@@ -15,8 +15,10 @@ enum rc keyed_backend_open(const struct keyed_backend_config *config, struct key
            config->key_group_count <= KEY_GROUP_COUNT_MAX);
     rc = config->kind == BACKEND_ROCKSDB ? rocks_backend_open(config, out, err)
                                          : heap_backend_open(config, out, err);
-    if (rc == RC_OK)
+    if (rc == RC_OK) {
+        core_of(*out)->restoring = false;
         return RC_OK;
+    }
     if (config->restore_count > 0)
         return err_wrap(err, rc, "restore %s", config->restore_operator);
     return err_wrap(err, rc, "open state of %s", config->name);
@@ -178,6 +180,7 @@ void core_init(struct backend_core *core, const struct keyed_backend_ops *ops,
     core->backend_id = arena_strdup(core->arena, config->backend_id);
     core->rows = row_group_new(mode, rng_u64(&rng));
     core->slab_bytes = slab_bytes;
+    core->restoring = true;
     mutex_init(&core->write_mutex);
     cond_init(&core->write_ended);
 }
@@ -185,8 +188,10 @@ void core_init(struct backend_core *core, const struct keyed_backend_ops *ops,
 void core_release(struct backend_core *core)
 {
     row_group_free(core->rows);
-    for (size_t i = 0; i < core->state_count; i++)
+    for (size_t i = 0; i < core->state_count; i++) {
+        buf_release(&core->states[i]->trimmed);
         mem_free(core->states[i]);
+    }
     mem_free(core->states);
     arena_free(core->arena);
     cond_release(&core->write_ended);
@@ -241,8 +246,11 @@ static enum rc check_desc(const struct state_desc *d, struct err *err)
                        text(d->name));
     if (d->kind < STATE_VALUE || d->kind > STATE_TIMER)
         return err_set(err, RC_CORRUPT, "state %s: kind %d", d->name, (int)d->kind);
-    if (d->ttl_ms != 0)
-        return err_set(err, RC_UNSUPPORTED, "state %s: time-to-live is not built yet", d->name);
+    if (d->ttl_ms > INT64_MAX)
+        return err_set(err, RC_INVALID, "state %s: time-to-live of %llu ms", d->name,
+                       (unsigned long long)d->ttl_ms);
+    if (d->ttl_ms != 0 && d->kind == STATE_TIMER)
+        return err_set(err, RC_INVALID, "state %s: timers have no time-to-live", d->name);
     return RC_OK;
 }
 
@@ -257,11 +265,23 @@ static void copy_desc(struct arena *to, const struct state_desc *from, struct st
     out->operand_operator = arena_strdup(to, text(from->operand_operator));
 }
 
+struct row_cache *core_new_cache(struct backend_core *core, const struct core_state *s)
+{
+    struct row_cache_config config = {
+        .fixed_value_bytes = state_desc_row_bytes(&s->desc),
+        .prefix_len = core->prefix_len,
+        .is_map = s->desc.kind == STATE_MAP,
+        .ns = s->ns,
+        .slab_bytes = core->slab_bytes,
+    };
+
+    return row_cache_new(core->rows, &config);
+}
+
 enum rc core_add(struct backend_core *core, const struct state_desc *desc, struct core_state **out,
                  struct err *err)
 {
     struct core_state *s;
-    struct row_cache_config config;
     enum key_namespace ns;
 
     RETURN_IF_ERR(check_desc(desc, err));
@@ -273,14 +293,7 @@ enum rc core_add(struct backend_core *core, const struct state_desc *desc, struc
     s->id = (uint32_t)core->state_count;
     s->ns = ns;
     copy_desc(core->arena, desc, &s->desc);
-    config = (struct row_cache_config){
-        .fixed_value_bytes = state_desc_row_bytes(desc),
-        .prefix_len = core->prefix_len,
-        .is_map = desc->kind == STATE_MAP,
-        .ns = ns,
-        .slab_bytes = core->slab_bytes,
-    };
-    s->cache = row_cache_new(core->rows, &config);
+    s->cache = core_new_cache(core, s);
     core->states = mem_realloc(core->states, (core->state_count + 1) * sizeof *core->states);
     core->states[core->state_count++] = s;
     *out = s;
@@ -305,6 +318,8 @@ static void describe(const struct state_desc *d, struct buf *out)
         buf_printf(out, ", value %s", d->value_type);
     if (d->fixed_value_bytes != 0)
         buf_printf(out, " (%u bytes)", d->fixed_value_bytes);
+    if (d->ttl_ms != 0)
+        buf_printf(out, ", time-to-live %llu ms", (unsigned long long)d->ttl_ms);
 }
 
 static bool same_desc(const struct state_desc *a, const struct state_desc *b)
@@ -313,7 +328,7 @@ static bool same_desc(const struct state_desc *a, const struct state_desc *b)
            strcmp(text(a->namespace_type), text(b->namespace_type)) == 0 &&
            strcmp(text(a->user_key_type), text(b->user_key_type)) == 0 &&
            strcmp(text(a->value_type), text(b->value_type)) == 0 &&
-           a->fixed_value_bytes == b->fixed_value_bytes && a->ttl_ms == b->ttl_ms;
+           a->fixed_value_bytes == b->fixed_value_bytes;
 }
 
 static enum rc differ(const struct state_desc *old, const struct state_desc *now, enum rc rc,
@@ -331,20 +346,67 @@ static enum rc differ(const struct state_desc *old, const struct state_desc *now
 }
 
 enum rc core_open(struct backend_core *core, const struct state_desc *desc, struct core_state **out,
-                  bool *is_new, struct err *err)
+                  struct ttl_shape *was, struct err *err)
 {
     struct core_state *s;
 
-    *is_new = false;
     RETURN_IF_ERR(check_desc(desc, err));
     s = core_find(core, desc->name);
-    if (s == NULL) {
-        *is_new = true;
+    if (s == NULL)
         RETURN_IF_ERR(core_add(core, desc, &s, err));
-    } else if (!same_desc(&s->desc, desc)) {
+    else if (!same_desc(&s->desc, desc))
         return differ(&s->desc, desc, RC_INVALID, "restored", "job", err);
-    }
+    else if (s->opened && s->desc.ttl_ms != desc->ttl_ms)
+        return differ(&s->desc, desc, RC_INVALID, "opened before", "now", err);
+    if (core->snapshot != NULL && (s->desc.ttl_ms == 0) != (desc->ttl_ms == 0))
+        return err_set(err, RC_STATE,
+                       "state %s: its values are rewritten to turn time-to-live on or off, which has "
+                       "to wait for the snapshot that is being written",
+                       desc->name);
+    *was = ttl_shape_of(&s->desc);
     *out = s;
+    return RC_OK;
+}
+
+void core_opened(struct core_state *s, const struct state_desc *desc)
+{
+    if (core_of(s->base.backend)->restoring)
+        return;
+    s->opened = true;
+    s->desc.ttl_ms = desc->ttl_ms;
+    s->ttl = ttl_shape_of(&s->desc);
+}
+
+/* ---- rows of another shape ------------------------------------------------------------------- */
+
+bool core_shape_differs(const struct ttl_shape *was, const struct state_desc *desc)
+{
+    return (was->ttl_ms == 0) != (desc->ttl_ms == 0);
+}
+
+enum rc core_convert_rows(struct core_state *s, const struct ttl_shape *was, int64_t now_ms,
+                          struct row_view *rows, uint32_t count, struct buf *data, struct err *err)
+{
+    struct ttl_shape is = ttl_shape_of(&s->desc);
+    size_t at = 0;
+
+    buf_clear(data);
+    for (uint32_t i = 0; i < count; i++) {
+        size_t start = data->len;
+        bool left;
+
+        if (rows[i].tombstone)
+            continue;
+        RETURN_IF_ERR(ttl_convert(was, &is, rows[i].value, now_ms, &left, data, err));
+        rows[i].tombstone = !left;
+        rows[i].value.len = data->len - start;
+    }
+    for (uint32_t i = 0; i < count; i++) { /* the data holds still now */
+        if (rows[i].tombstone)
+            continue;
+        rows[i].value.data = data->data + at;
+        at += rows[i].value.len;
+    }
     return RC_OK;
 }
 
@@ -374,6 +436,46 @@ enum rc core_restore_states(struct backend_core *core, const struct keyed_handle
     }
     return RC_OK;
 }
+
+/* ---- time-to-live ---------------------------------------------------------------------------- */
+
+int64_t core_ttl_now(struct backend_core *core)
+{
+    for (size_t i = 0; i < core->state_count; i++) {
+        if (core->states[i]->ttl.ttl_ms != 0)
+            return ttl_clock_now(&core->ttl);
+    }
+    return ttl_clock_seen(&core->ttl);
+}
+
+static struct bytes trim(void *state, struct bytes value)
+{
+    struct core_state *s = state;
+
+    buf_clear(&s->trimmed);
+    switch (ttl_filter(&s->ttl, value, ttl_clock_seen(&core_of(s->base.backend)->ttl),
+                       &s->trimmed)) {
+    case TTL_KEEP:
+        break;
+    case TTL_CHANGED:
+        return buf_bytes(&s->trimmed);
+    case TTL_DROP:
+        return (struct bytes){0};
+    }
+    return value;
+}
+
+bool core_is_gone(void *state, struct bytes value)
+{
+    return trim(state, value).data == NULL;
+}
+
+struct row_append_rules core_append_rules(struct core_state *s, size_t bytes_max)
+{
+    return (struct row_append_rules){bytes_max, s->ttl.ttl_ms == 0 ? NULL : trim, s};
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 void core_check_keys(const struct backend_core *core, const struct key_batch *keys)
 {
@@ -407,13 +509,15 @@ static enum rc check_handle(const struct backend_core *core, const struct keyed_
     return RC_OK;
 }
 
-enum rc core_check_handles(const struct backend_core *core,
-                           const struct keyed_backend_config *config, struct err *err)
+enum rc core_check_handles(struct backend_core *core, const struct keyed_backend_config *config,
+                           struct err *err)
 {
     for (size_t i = 0; i < config->restore_count; i++) {
         struct key_group_range mine = key_group_range_meet(config->restore[i].range, core->range);
 
         RETURN_IF_ERR(check_handle(core, &config->restore[i], err));
+        if (config->restore[i].ttl_clock_ms != 0)
+            ttl_clock_raise(&core->ttl, config->restore[i].ttl_clock_ms);
         for (size_t j = 0; j < i; j++) {
             struct key_group_range both = key_group_range_meet(config->restore[j].range, mine);
 

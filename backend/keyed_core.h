@@ -18,7 +18,13 @@ struct core_state {
     struct state_desc desc;  /* strings in core->arena */
     enum key_namespace ns;
     struct row_cache *cache;
-    void *below; /* of the implementation: its place in the database */
+    uint32_t cursors; /* open: its rows must hold still */
+    void *below;      /* of the implementation: its place in the database */
+    /* With time-to-live: how its values lie, once the job has opened it. Before that nothing
+     * expires: the job's time-to-live may be longer than the restored one's. ttl_ms 0: none. */
+    struct ttl_shape ttl;
+    struct buf trimmed; /* scratch of core_append_rules */
+    bool opened;        /* by the job, not only restored */
 };
 struct backend_core {
     struct keyed_backend base; /* first */
@@ -33,6 +39,7 @@ struct backend_core {
     struct core_state **states;
     size_t state_count;
     struct keyed_snapshot *snapshot; /* the open one, or NULL */
+    bool restoring;                  /* the backend is being opened */
     struct mutex write_mutex;        /* over write_runs */
     struct cond write_ended;
     bool write_runs; /* a keyed_snapshot_write is under way */
@@ -59,17 +66,34 @@ struct core_state *core_find(const struct backend_core *core, const char *name);
  * RC_INVALID. */
 MUST_USE enum rc core_add(struct backend_core *core, const struct state_desc *desc,
                           struct core_state **out, struct err *err);
-/* keyed_state_open without the database: the known state, checked against desc, or a new one
- * (*is_new). */
+struct row_cache *core_new_cache(struct backend_core *core, const struct core_state *s);
+/* keyed_state_open without the database: the known state, checked against desc, or a new one. *was:
+ * how its values lie; when that differs the implementation rewrites them. core_opened then takes
+ * over the job's time-to-live. */
 MUST_USE enum rc core_open(struct backend_core *core, const struct state_desc *desc,
-                           struct core_state **out, bool *is_new, struct err *err);
+                           struct core_state **out, struct ttl_shape *was, struct err *err);
+void core_opened(struct core_state *s, const struct state_desc *desc);
+bool core_shape_differs(const struct ttl_shape *was, const struct state_desc *desc);
+/* Turns rows that lie as `was` into rows of s->desc, their values in `data`; what has expired
+ * becomes a tombstone. */
+MUST_USE enum rc core_convert_rows(struct core_state *s, const struct ttl_shape *was,
+                                   int64_t now_ms, struct row_view *rows, uint32_t count,
+                                   struct buf *data, struct err *err);
+/* The clock for a snapshot or an eviction that leaves out what has expired; INT64_MIN: no state has
+ * a time-to-live. Task's thread. */
+int64_t core_ttl_now(struct backend_core *core);
+/* Whether anything of a stored value is left at the time the clock said last. */
+bool core_is_gone(void *state, struct bytes value);
+/* What a list may grow to, and how it is trimmed; hold as long as the state. */
+struct row_append_rules core_append_rules(struct core_state *s, size_t bytes_max);
 /* Every key's group in the backend's range: asserted (C1). */
 void core_check_keys(const struct backend_core *core, const struct key_batch *keys);
 /* Deep copies of all descriptions. */
 struct state_desc *core_describe(const struct backend_core *core, size_t state_count,
                                  struct arena *arena);
-/* Handles of one restore: key-group counts equal, no overlap inside `range`. */
-MUST_USE enum rc core_check_handles(const struct backend_core *core,
+/* Handles of one restore: key-group counts equal, no overlap inside `range`. The clock of
+ * time-to-live goes on from the latest of them. */
+MUST_USE enum rc core_check_handles(struct backend_core *core,
                                     const struct keyed_backend_config *config, struct err *err);
 /* Registers the states of a handle; ids[i] = our state of the handle's state i, in `arena`. */
 MUST_USE enum rc core_restore_states(struct backend_core *core, const struct keyed_handle *h,

@@ -21,6 +21,7 @@ struct rocks_cf {
     struct rocks_db *db;
     rocksdb_column_family_handle_t *handle;
     char *name;
+    struct rocks_filter filter;
 };
 struct rocks_db {
     rocksdb_t *db;
@@ -32,6 +33,7 @@ struct rocks_db {
     rocksdb_readoptions_t *scan; /* template of scans; bounds are set per iterator */
     rocksdb_writeoptions_t *write;
     struct shim_getter *getter;
+    struct shim_filters *filters;
     void *env;             /* a file system that does not sync */
     struct rocks_cf **cfs; /* [0] is "default" */
     size_t cf_count;
@@ -169,6 +171,9 @@ static void make_options(struct rocks_db *db, const struct rocks_config *config)
     rocksdb_options_set_block_based_table_factory(o, db->table);
     rocksdb_options_set_merge_operator(o, db->merge); /* takes it over */
     db->merge = NULL;
+    db->filters = shim_filters_new();
+    ASSERT(db->filters != NULL);
+    shim_filters_install(db->filters, o);
     rocksdb_options_set_compression(o, rocksdb_snappy_compression);
     rocksdb_options_set_bottommost_compression(o, rocksdb_snappy_compression);
     rocksdb_options_set_level_compaction_dynamic_level_bytes(o, 0);
@@ -213,6 +218,7 @@ static void free_options(struct rocks_db *db)
     rocksdb_block_based_options_destroy(db->table);
     rocksdb_write_buffer_manager_destroy(db->write_buffers);
     rocksdb_cache_destroy(db->cache);
+    shim_filters_free(db->filters);
     shim_scratch_env_free(db->env);
 }
 
@@ -223,7 +229,7 @@ static struct rocks_cf *add_cf(struct rocks_db *db, const char *name,
 {
     struct rocks_cf *cf = mem_calloc(1, sizeof *cf);
 
-    *cf = (struct rocks_cf){db, handle, mem_strdup(name)};
+    *cf = (struct rocks_cf){.db = db, .handle = handle, .name = mem_strdup(name)};
     db->cfs = mem_realloc(db->cfs, (db->cf_count + 1) * sizeof *db->cfs);
     db->cfs[db->cf_count++] = cf;
     return cf;
@@ -321,6 +327,57 @@ enum rc rocks_compact(struct rocks_db *db, struct err *err)
         RETURN_IF_ERR(enable_compactions(db->cfs[i], err));
     rocksdb_options_set_disable_auto_compactions(db->options, 0); /* for families to come */
     return RC_OK;
+}
+
+static int64_t filter_begin(void *ctx)
+{
+    const struct rocks_cf *cf = ctx;
+
+    return cf->filter.begin(cf->filter.ctx);
+}
+
+static enum shim_verdict filter_look(void *ctx, int64_t moment, struct shim_slice value,
+                                     shim_emit *emit, void *out)
+{
+    const struct rocks_cf *cf = ctx;
+    struct buf changed = {0};
+    enum rocks_verdict v =
+        cf->filter.look(cf->filter.ctx, moment, bytes_of(value.data, value.len), &changed);
+
+    if (v == ROCKS_CHANGE)
+        emit(out, changed.data, changed.len);
+    buf_release(&changed);
+    return v == ROCKS_CHANGE ? SHIM_CHANGE : v == ROCKS_REMOVE ? SHIM_REMOVE : SHIM_KEEP;
+}
+
+enum rc rocks_cf_set_filter(struct rocks_cf *cf, const struct rocks_filter *filter, struct err *err)
+{
+    struct shim_filter shim = {cf, filter_begin, filter_look};
+    char *error = NULL;
+
+    cf->filter = *filter;
+    shim_filters_set(cf->db->filters, rocksdb_column_family_handle_get_id(cf->handle), &shim,
+                     &error);
+    return take_error(error, err, "set a filter");
+}
+
+enum rc rocks_compact_range(struct rocks_cf *cf, struct bytes lower, struct bytes upper,
+                            struct err *err)
+{
+    struct shim_slice first = {lower.data, lower.len}, last = {upper.data, upper.len};
+    char *error = NULL;
+
+    shim_compact_range(cf->db->db, cf->handle, &first, &last, &error);
+    if (error != NULL && strncmp(error, "Result incomplete", 17) == 0) {
+        rocksdb_free(error);
+        return err_set(err, RC_CANCELLED, "rocksdb: compaction stopped");
+    }
+    return take_error(error, err, "compact");
+}
+
+void rocks_stop_compact_range(struct rocks_db *db)
+{
+    shim_stop_compact_range(db->db);
 }
 
 size_t rocks_cf_count(const struct rocks_db *db)
@@ -638,6 +695,44 @@ enum rc rocks_live_files(struct rocks_db *db, rocks_file_fn *fn, void *ctx, stru
         rc = fn(ctx, name[0] == '/' ? name + 1 : name, rocksdb_livefiles_size(files, i), err);
     }
     rocksdb_livefiles_destroy(files);
+    return rc;
+}
+
+static enum rc level_files(rocksdb_level_metadata_t *level, rocks_cf_file_fn *fn, void *ctx,
+                           struct err *err)
+{
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; rc == RC_OK && i < rocksdb_level_metadata_get_file_count(level); i++) {
+        rocksdb_sst_file_metadata_t *f = rocksdb_level_metadata_get_sst_file_metadata(level, i);
+        char *name = rocksdb_sst_file_metadata_get_relative_filename(f);
+        size_t first_len, last_len;
+        char *first = rocksdb_sst_file_metadata_get_smallestkey(f, &first_len);
+        char *last = rocksdb_sst_file_metadata_get_largestkey(f, &last_len);
+
+        rc = fn(ctx, name[0] == '/' ? name + 1 : name, bytes_of(first, first_len),
+                bytes_of(last, last_len), err);
+        rocksdb_free(name);
+        rocksdb_free(first);
+        rocksdb_free(last);
+        rocksdb_sst_file_metadata_destroy(f);
+    }
+    return rc;
+}
+
+enum rc rocks_cf_files(struct rocks_cf *cf, rocks_cf_file_fn *fn, void *ctx, struct err *err)
+{
+    rocksdb_column_family_metadata_t *m =
+        rocksdb_get_column_family_metadata_cf(cf->db->db, cf->handle);
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; rc == RC_OK && i < rocksdb_column_family_metadata_get_level_count(m); i++) {
+        rocksdb_level_metadata_t *level = rocksdb_column_family_metadata_get_level_metadata(m, i);
+
+        rc = level_files(level, fn, ctx, err);
+        rocksdb_level_metadata_destroy(level);
+    }
+    rocksdb_column_family_metadata_destroy(m);
     return rc;
 }
 

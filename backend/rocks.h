@@ -41,6 +41,24 @@ struct rocks_cf *rocks_cf_find(const struct rocks_db *db, const char *name); /* 
 MUST_USE enum rc rocks_cf_create(struct rocks_db *db, const char *name, struct rocks_cf **out,
                                  struct err *err);
 
+/* What compactions of a family leave out or change; functions are called by threads of RocksDB. */
+enum rocks_verdict { ROCKS_KEEP, ROCKS_REMOVE, ROCKS_CHANGE };
+struct rocks_filter {
+    void *ctx;                    /* outlives the database */
+    int64_t (*begin)(void *ctx);  /* the moment that one compaction goes by */
+    /* value: also an operand of a list. ROCKS_CHANGE: the new value was appended to `out`. */
+    enum rocks_verdict (*look)(void *ctx, int64_t moment, struct bytes value, struct buf *out);
+};
+/* For compactions that begin from now on. */
+MUST_USE enum rc rocks_cf_set_filter(struct rocks_cf *cf, const struct rocks_filter *filter,
+                                     struct err *err);
+/* Compacts what lies in [lower, upper] to the bottom, the filter applied. Blocks; any thread.
+ * RC_CANCELLED after rocks_stop_compact_range. */
+MUST_USE enum rc rocks_compact_range(struct rocks_cf *cf, struct bytes lower, struct bytes upper,
+                                     struct err *err);
+/* Ends those that run and all to come; returns when none is left. */
+void rocks_stop_compact_range(struct rocks_db *db);
+
 /* Keys in bytewise order; values[i].data == NULL: absent. They hold until the next call or
  * rocks_unpin. Task's thread. */
 MUST_USE enum rc rocks_get(struct rocks_cf *cf, const struct bytes *keys, uint32_t count,
@@ -94,6 +112,11 @@ MUST_USE enum rc rocks_checkpoint(struct rocks_db *db, const char *dir, struct e
 typedef enum rc rocks_file_fn(void *ctx, const char *name, uint64_t size_bytes, struct err *err);
 MUST_USE enum rc rocks_live_files(struct rocks_db *db, rocks_file_fn *fn, void *ctx,
                                   struct err *err);
+/* Live SST files of one family, with their first and last key. */
+typedef enum rc rocks_cf_file_fn(void *ctx, const char *name, struct bytes first, struct bytes last,
+                                 struct err *err);
+MUST_USE enum rc rocks_cf_files(struct rocks_cf *cf, rocks_cf_file_fn *fn, void *ctx,
+                                struct err *err);
 /* Every block of every live file against its checksum. */
 MUST_USE enum rc rocks_verify(struct rocks_db *db, struct err *err);
 

@@ -9,6 +9,7 @@
  * budget: so a pool that is slow to start cannot lock up the task. */
 #include "backend/rocks_backend_priv.h"
 
+#define REWRITE_BYTES (4u << 20) /* of rows in hand */
 #define EVICT_FRACTION 8u /* an eviction gives back at least this part of the rows' bytes */
 
 /* ---- room ------------------------------------------------------------------------------------ */
@@ -60,7 +61,7 @@ static struct core_state *fullest(struct rocks_backend *b, size_t *bytes)
     for (size_t i = 0; i < b->core.state_count; i++) {
         struct row_cache_stats s;
 
-        if (below_of(b->core.states[i])->cursors > 0)
+        if (b->core.states[i]->cursors > 0)
             continue; /* its rows must hold still */
         row_cache_stats(b->core.states[i]->cache, &s);
         if (s.bytes > *bytes) {
@@ -117,12 +118,26 @@ static enum rc make_room(struct rocks_backend *b, const struct core_state *s,
     return evict(b, want, err);
 }
 
+enum rc rocks_flush_rows(struct rocks_backend *b, struct core_state *s, struct row_source *rows,
+                         int64_t now_ms, struct err *err)
+{
+    struct ttl_rows live;
+    enum rc rc;
+
+    if (s->ttl.ttl_ms == 0)
+        return flusher_write(b->flusher, below_of(s)->cf, rows, err);
+    ttl_rows_init(&live, rows, &s->ttl, now_ms, true);
+    rc = flusher_write(b->flusher, below_of(s)->cf, &live.source, err);
+    ttl_rows_release(&live);
+    return rc;
+}
+
 static enum rc sink_write(struct row_sink *sink, struct row_source *rows, struct err *err)
 {
     struct rocks_backend *b =
         (struct rocks_backend *)((char *)sink - offsetof(struct rocks_backend, sink));
 
-    return flusher_write(b->flusher, below_of(b->acting)->cf, rows, err);
+    return rocks_flush_rows(b, b->acting, rows, ttl_clock_seen(&b->core.ttl), err);
 }
 
 static enum rc loader_load(struct row_loader *loader, const struct bytes *keys, uint32_t count,
@@ -193,10 +208,11 @@ static enum rc rocks_append(struct keyed_state *state, const struct key_batch *k
 {
     struct rocks_backend *b = rocks_of(state->backend);
     struct core_state *s = core_state_of(state);
+    struct row_append_rules rules = core_append_rules(s, max_bytes);
     enum rc rc;
 
     RETURN_IF_ERR(make_room(b, s, keys, values, err));
-    rc = row_cache_append(s->cache, keys, values, max_bytes, loader_of(b, s), done, err);
+    rc = row_cache_append(s->cache, keys, values, &rules, loader_of(b, s), done, err);
     rocks_unpin(b->db);
     return rc;
 }
@@ -230,7 +246,7 @@ static enum rc rocks_scan_open(struct keyed_state *state, const struct scan_boun
     c->cached = row_list_new(s->cache, bounds);
     if (!below_of(s)->empty) /* after the list: what a flush brings in from now on is in the list */
         c->below = rocks_iter_new(below_of(s)->cf, bounds->lower, bounds->upper);
-    below_of(s)->cursors++;
+    s->cursors++;
     *out = &c->base;
     return RC_OK;
 }
@@ -298,7 +314,7 @@ static void rocks_scan_close(struct keyed_cursor *cursor)
 {
     struct rocks_cursor *c = (struct rocks_cursor *)cursor;
 
-    below_of(c->state)->cursors--;
+    c->state->cursors--;
     row_list_free(c->cached);
     rocks_iter_free(c->below);
     buf_release(&c->data);
@@ -332,16 +348,118 @@ enum rc rocks_attach(struct rocks_backend *b, struct core_state *s, struct err *
     return RC_OK;
 }
 
+static int64_t filter_begin(void *state)
+{
+    const struct core_state *s = state;
+
+    return ttl_clock_seen(&core_of(s->base.backend)->ttl);
+}
+
+static enum rocks_verdict filter_look(void *state, int64_t now_ms, struct bytes value,
+                                      struct buf *out)
+{
+    const struct core_state *s = state;
+
+    switch (ttl_filter(&s->ttl, value, now_ms, out)) {
+    case TTL_DROP:
+        return ROCKS_REMOVE;
+    case TTL_CHANGED:
+        return ROCKS_CHANGE;
+    case TTL_KEEP:
+        break;
+    }
+    return ROCKS_KEEP;
+}
+
+/* A family's rows, as they lie from now on. */
+struct rewritten {
+    struct row_source source; /* first */
+    struct rocks_iter *it;
+    struct core_state *state;
+    struct ttl_shape was;
+    int64_t now_ms;
+    struct buf rows, values;
+    enum rc rc;
+    struct err *err;
+};
+
+static uint32_t rewritten_next(struct row_source *source, struct row_view *out, uint32_t max)
+{
+    struct rewritten *r = (struct rewritten *)source;
+    struct bytes key, value;
+    uint32_t got = 0;
+    size_t at = 0;
+
+    buf_clear(&r->rows);
+    while (r->rc == RC_OK && got < max && r->rows.len < REWRITE_BYTES &&
+           rocks_iter_next(r->it, &key, &value, &r->rc, r->err)) {
+        buf_append(&r->rows, key.data, key.len);
+        buf_append(&r->rows, value.data, value.len);
+        out[got++] = (struct row_view){.key = key, .value = value, .dirty = true};
+    }
+    for (uint32_t i = 0; i < got; i++) { /* the rows hold still now */
+        out[i].key.data = r->rows.data + at;
+        at += out[i].key.len;
+        out[i].value.data = r->rows.data + at;
+        at += out[i].value.len;
+    }
+    if (r->rc == RC_OK)
+        r->rc = core_convert_rows(r->state, &r->was, r->now_ms, out, got, &r->values, r->err);
+    return r->rc == RC_OK ? got : 0;
+}
+
+/* The rows that were restored lie without a time, and shall have one, or the other way round. */
+static enum rc rewrite(struct rocks_backend *b, struct core_state *s, const struct ttl_shape *was,
+                       struct err *err)
+{
+    struct rewritten rows = {
+        .source = {rewritten_next, UINT64_MAX, UINT64_MAX},
+        .state = s,
+        .was = *was,
+        .now_ms = ttl_clock_now(&b->core.ttl),
+        .err = err,
+    };
+    uint64_t evicted = 0;
+    enum rc rc;
+
+    b->acting = s;
+    below_of(s)->empty = false;
+    RETURN_IF_ERR(row_cache_evict(s->cache, SIZE_MAX, &b->sink, &evicted, err));
+    row_cache_free(s->cache);
+    s->cache = core_new_cache(&b->core, s);
+    rows.it = rocks_iter_new(below_of(s)->cf, (struct bytes){0}, (struct bytes){0});
+    rc = flusher_write(b->flusher, below_of(s)->cf, &rows.source, err);
+    rocks_iter_free(rows.it);
+    buf_release(&rows.rows);
+    buf_release(&rows.values);
+    return rc == RC_OK ? rows.rc : rc;
+}
+
 static enum rc rocks_state_open(struct keyed_backend *backend, const struct state_desc *desc,
                                 struct keyed_state **out, struct err *err)
 {
     struct rocks_backend *b = rocks_of(backend);
+    struct ttl_shape was;
     struct core_state *s;
-    bool is_new;
+    enum rc rc = RC_OK;
 
     RETURN_IF_ERR(rocks_usable(b, err));
-    RETURN_IF_ERR(core_open(&b->core, desc, &s, &is_new, err));
+    RETURN_IF_ERR(core_open(&b->core, desc, &s, &was, err));
     RETURN_IF_ERR(rocks_attach(b, s, err));
+    if (core_shape_differs(&was, desc) && !b->core.restoring) {
+        s->desc.ttl_ms = desc->ttl_ms;
+        rc = rewrite(b, s, &was, err);
+    }
+    if (rc != RC_OK) {
+        rocks_break(b, rc, err);
+        return err_wrap(err, rc, "state %s: another time-to-live", desc->name);
+    }
+    core_opened(s, desc);
+    if (s->ttl.ttl_ms != 0) {
+        struct rocks_filter filter = {s, filter_begin, filter_look};
+
+        RETURN_IF_ERR(rocks_cf_set_filter(below_of(s)->cf, &filter, err));
+    }
     *out = &s->base;
     return RC_OK;
 }
@@ -398,6 +516,7 @@ static void rocks_backend_close(struct keyed_backend *backend)
     struct err err = {0};
 
     core_wait_write(&b->core);
+    rocks_expire_free(b->expire);
     flusher_free(b->flusher);
     rocks_close(b->db);
     incremental_free(b->known);
@@ -443,6 +562,7 @@ enum rc rocks_make_flusher(struct rocks_backend *b, struct err *err)
     RETURN_IF_ERR(path_join(run_dir, sizeof run_dir, b->local_dir, "runs", err));
     RETURN_IF_ERR(fs_mkdirs(b->core.env->fs, run_dir, err));
     b->flusher = flusher_new(&config);
+    b->expire = rocks_expire_new(b->core.env, b->db);
     return RC_OK;
 }
 
@@ -477,6 +597,7 @@ enum rc rocks_backend_open(const struct keyed_backend_config *config, struct key
     b->local_dir = arena_strdup(b->core.arena, config->local_dir);
     b->db_dir = arena_printf(b->core.arena, "%s/db", config->local_dir);
     rocks.dir = b->db_dir;
+    GOTO_IF_ERR(core_check_handles(&b->core, config, err));
     GOTO_IF_ERR(fs_remove_tree(b->core.env->fs, b->local_dir, err));
     GOTO_IF_ERR(fs_mkdirs(b->core.env->fs, b->local_dir, err));
     GOTO_IF_ERR(rocks_restore(b, config, &rocks, err));

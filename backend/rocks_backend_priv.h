@@ -9,6 +9,7 @@
 #include "backend/flusher.h"
 #include "backend/incremental.h"
 #include "backend/keyed_core.h"
+#include "backend/rocks_expire.h"
 #include "backend/rocks_restore.h"
 #include "base/thread.h"
 
@@ -22,8 +23,7 @@
 
 struct rocks_state { /* core_state.below */
     struct rocks_cf *cf;
-    bool empty;       /* the family holds no row, nor is one on its way */
-    uint32_t cursors; /* open: their rows must hold still */
+    bool empty; /* the family holds no row, nor is one on its way */
 };
 
 struct rocks_backend {
@@ -33,6 +33,7 @@ struct rocks_backend {
     struct core_state *acting; /* whose rows loader and sink move */
     struct rocks_db *db;
     struct flusher *flusher;
+    struct rocks_expire *expire;
     struct incremental *known;
     const char *local_dir, *db_dir; /* in core.arena */
     uint64_t rows_budget;           /* bytes of rows from which on rows are evicted */
@@ -53,6 +54,7 @@ struct rocks_snapshot {
     uint64_t checkpoint_id;
     size_t state_count;
     struct core_state **states;
+    int64_t now_ms; /* what has expired by then is not written */
 };
 
 static inline struct rocks_backend *rocks_of(struct keyed_backend *b)
@@ -71,6 +73,9 @@ enum rc rocks_attach(struct rocks_backend *b, struct core_state *s,
 enum rc rocks_usable(struct rocks_backend *b, struct err *err); /* the error of a broken one */
 void rocks_break(struct rocks_backend *b, enum rc rc, const struct err *why);
 enum rc rocks_make_flusher(struct rocks_backend *b, struct err *err);
+/* Rows of a state through the flusher, without what has expired by now_ms. */
+enum rc rocks_flush_rows(struct rocks_backend *b, struct core_state *s, struct row_source *rows,
+                         int64_t now_ms, struct err *err);
 
 /* rocks_snapshot.c */
 enum rc rocks_snapshot_begin(struct keyed_backend *b, uint64_t checkpoint_id,

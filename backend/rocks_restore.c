@@ -292,7 +292,8 @@ static uint32_t iter_rows_next(struct row_source *source, struct row_view *out, 
         }
         buf_append(&r->data, key.data, key.len);
         buf_append(&r->data, value.data, value.len);
-        out[got++] = (struct row_view){{NULL, key.len}, {NULL, value.len}, false, true};
+        out[got++] = (struct row_view){
+            .key.len = key.len, .value.len = value.len, .dirty = true};
     }
     for (uint32_t i = 0, at = 0; i < got; i++) {
         out[i].key.data = r->data.data + at;

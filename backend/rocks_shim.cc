@@ -2,15 +2,18 @@
  * version this is built against. Compiled with -fno-rtti, as the library is. */
 #include "backend/rocks_shim.h"
 
+#include "rocksdb/compaction_filter.h"
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
 #include "rocksdb/file_system.h"
+#include "rocksdb/options.h"
 #include "rocksdb/version.h"
 
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
@@ -27,6 +30,10 @@ struct db_mirror {
 };
 struct cf_mirror {
     rocksdb::ColumnFamilyHandle *rep;
+};
+
+struct options_mirror {
+    rocksdb::Options rep;
 };
 
 struct env_mirror {
@@ -108,6 +115,72 @@ class scratch_fs : public rocksdb::FileSystemWrapper
             out->reset(new scratch_file(std::move(*out)));
         return s;
     }
+};
+
+/* ---- what compactions leave out -------------------------------------------------------------- */
+
+using rocksdb::CompactionFilter;
+
+class filter : public CompactionFilter
+{
+  public:
+    explicit filter(const shim_filter &f) : f_(f), moment_(f.begin(f.ctx)) {}
+    const char *Name() const override { return "VarveFilter"; }
+    Decision FilterV2(int, const Slice &, ValueType type, const Slice &value,
+                      std::string *new_value, std::string *) const override
+    try {
+        if (type != ValueType::kValue && type != ValueType::kMergeOperand)
+            return Decision::kKeep;
+        new_value->clear();
+        switch (f_.look(f_.ctx, moment_,
+                        shim_slice{reinterpret_cast<const uint8_t *>(value.data()), value.size()},
+                        emit, new_value)) {
+        case SHIM_REMOVE:
+            return Decision::kRemove;
+        case SHIM_CHANGE:
+            return Decision::kChangeValue;
+        default:
+            return Decision::kKeep;
+        }
+    } catch (const std::bad_alloc &) {
+        return Decision::kKeep; /* the next one will do it */
+    }
+
+  private:
+    static void emit(void *out, const uint8_t *data, size_t len)
+    {
+        static_cast<std::string *>(out)->append(reinterpret_cast<const char *>(data), len);
+    }
+    shim_filter f_;
+    int64_t moment_;
+};
+
+class filter_factory : public rocksdb::CompactionFilterFactory
+{
+  public:
+    const char *Name() const override { return "VarveFilterFactory"; }
+    std::unique_ptr<CompactionFilter>
+    CreateCompactionFilter(const CompactionFilter::Context &context) override
+    try {
+        std::lock_guard<std::mutex> lock(mutex_);
+        auto it = filters_.find(context.column_family_id);
+
+        if (it == filters_.end())
+            return nullptr;
+        return std::make_unique<filter>(it->second);
+    } catch (const std::bad_alloc &) {
+        return nullptr;
+    }
+    void set(uint32_t cf_id, const shim_filter &f)
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+
+        filters_[cf_id] = f;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::map<uint32_t, shim_filter> filters_;
 };
 
 rocksdb::DB *db_of(void *db)
@@ -213,6 +286,53 @@ try {
     report(db_of(db)->IngestExternalFiles({arg}), error);
 } catch (const std::bad_alloc &) {
     report("IO error: out of memory", error);
+}
+
+struct shim_filters {
+    std::shared_ptr<filter_factory> factory;
+};
+
+shim_filters *shim_filters_new(void)
+try {
+    return new shim_filters{std::make_shared<filter_factory>()};
+} catch (const std::bad_alloc &) {
+    return nullptr;
+}
+
+void shim_filters_free(shim_filters *f)
+{
+    delete f;
+}
+
+void shim_filters_install(shim_filters *f, void *options)
+{
+    static_cast<options_mirror *>(options)->rep.compaction_filter_factory = f->factory;
+}
+
+void shim_filters_set(shim_filters *f, uint32_t cf_id, const shim_filter *filter, char **error)
+try {
+    f->factory->set(cf_id, *filter);
+} catch (const std::bad_alloc &) {
+    report("IO error: out of memory", error);
+}
+
+void shim_compact_range(void *db, void *cf, const shim_slice *lower, const shim_slice *upper,
+                        char **error)
+try {
+    rocksdb::CompactRangeOptions options;
+    Slice first(reinterpret_cast<const char *>(lower->data), lower->len);
+    Slice last(reinterpret_cast<const char *>(upper->data), upper->len);
+
+    options.exclusive_manual_compaction = false;
+    options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
+    report(db_of(db)->CompactRange(options, cf_of(cf), &first, &last), error);
+} catch (const std::bad_alloc &) {
+    report("IO error: out of memory", error);
+}
+
+void shim_stop_compact_range(void *db)
+{
+    db_of(db)->DisableManualCompaction();
 }
 
 void shim_verify(void *db, char **error)

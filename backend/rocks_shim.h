@@ -36,6 +36,29 @@ void shim_getter_reset(struct shim_getter *g);
 /* Brings sorted runs into one column family, all or none, by moving them (never by copying). */
 void shim_ingest(void *db, void *cf, const char *const *paths, size_t count, char **error);
 
+/* What compactions leave out, of the families it was set for. Functions are called by threads of
+ * RocksDB, several at once; ctx must outlive the database. */
+enum shim_verdict { SHIM_KEEP, SHIM_REMOVE, SHIM_CHANGE };
+typedef void shim_emit(void *out, const uint8_t *data, size_t len); /* a changed value */
+struct shim_filter {
+    void *ctx;
+    int64_t (*begin)(void *ctx); /* the moment that one compaction goes by */
+    enum shim_verdict (*look)(void *ctx, int64_t moment, struct shim_slice value, shim_emit *emit,
+                              void *out);
+};
+struct shim_filters;
+struct shim_filters *shim_filters_new(void); /* NULL when memory is gone */
+void shim_filters_free(struct shim_filters *f); /* NULL is a no-op; after its databases */
+void shim_filters_install(struct shim_filters *f, void *options); /* an rocksdb_options_t */
+void shim_filters_set(struct shim_filters *f, uint32_t cf_id, const struct shim_filter *filter,
+                      char **error);
+
+/* Compacts what lies in [lower, upper] to the bottom, filters applied. Blocks; any thread. */
+void shim_compact_range(void *db, void *cf, const struct shim_slice *lower,
+                        const struct shim_slice *upper, char **error);
+/* Ends them, and returns when none is left; those to come end at once. */
+void shim_stop_compact_range(void *db);
+
 /* Reads every block of every live file and checks its checksum. */
 void shim_verify(void *db, char **error);
 

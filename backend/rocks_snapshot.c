@@ -28,6 +28,7 @@ enum rc rocks_snapshot_begin(struct keyed_backend *backend, uint64_t checkpoint_
     s = mem_calloc(1, sizeof *s);
     s->base.backend = backend;
     s->checkpoint_id = checkpoint_id;
+    s->now_ms = core_ttl_now(&b->core);
     s->state_count = b->core.state_count;
     s->states = mem_alloc(s->state_count * sizeof *s->states);
     for (size_t i = 0; i < s->state_count; i++) {
@@ -52,8 +53,7 @@ static enum rc flush_epoch(struct rocks_backend *b, struct rocks_snapshot *s, st
         enum rc rc = RC_OK;
 
         if (row_snapshot_rows(rows)->rows_max > 0)
-            rc =
-                flusher_write(b->flusher, below_of(s->states[i])->cf, row_snapshot_rows(rows), err);
+            rc = rocks_flush_rows(b, s->states[i], row_snapshot_rows(rows), s->now_ms, err);
         row_snapshot_free(rows);
         if (rc != RC_OK)
             return rc;
@@ -87,6 +87,24 @@ static enum rc take_image(struct rocks_backend *b, struct rocks_snapshot *s, con
         return rc;
     }
     return rocks_checkpoint(b->db, image_dir, err);
+}
+
+/* Old rows that nobody reads leave the database in the background. Failing costs only room. */
+static void look_for_expired(struct rocks_backend *b, const struct rocks_snapshot *s)
+{
+    struct err err = {0};
+    enum rc rc = RC_OK;
+
+    rocks_expire_begin(b->expire, ttl_clock_seen(&b->core.ttl));
+    for (size_t i = 0; rc == RC_OK && i < s->state_count; i++) {
+        if (s->states[i]->ttl.ttl_ms != 0)
+            rc = rocks_expire_look(b->expire, below_of(s->states[i])->cf,
+                                   s->states[i]->ttl.ttl_ms, &err);
+    }
+    if (rc != RC_OK)
+        log_line(b->core.env->log, LOG_WARN, "files not looked at for expired rows error=\"%s\"",
+                 err.msg);
+    rocks_expire_end(b->expire, ttl_clock_seen(&b->core.ttl));
 }
 
 /* ---- files of an image ----------------------------------------------------------------------- */
@@ -249,7 +267,12 @@ enum rc rocks_snapshot_write(struct keyed_snapshot *snapshot, struct snapshot_ta
     GOTO_IF_ERR(path_join(dir, sizeof dir, b->local_dir, buf_cstr(&name), err));
     GOTO_IF_ERR(fs_remove_tree(fs, dir, err)); /* of an earlier try under this id */
     GOTO_IF_ERR(take_image(b, s, dir, err));
+    /* After the image: a compaction may have gone by a later time than the flush. */
+    out->ttl_clock_ms = ttl_clock_seen(&b->core.ttl);
+    if (out->ttl_clock_ms == INT64_MIN)
+        out->ttl_clock_ms = 0;
     release_epoch(b);
+    look_for_expired(b, s);
     rc = publish_image(b, dir, target, arena, out, err);
     if (fs_remove_tree(fs, dir, &ignored) != RC_OK)
         log_line(b->core.env->log, LOG_WARN, "local checkpoint not removed dir=%s error=\"%s\"",

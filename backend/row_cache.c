@@ -55,6 +55,19 @@ void row_group_free(struct row_group *g)
     mem_free(g);
 }
 
+void row_cache_free(struct row_cache *c)
+{
+    struct row_group *g = c->group;
+    size_t i = 0;
+
+    row_group_retire_done(g);
+    ASSERT(!g->open);
+    while (g->caches[i] != c)
+        i++;
+    g->caches[i] = g->caches[--g->cache_count];
+    cache_free(c);
+}
+
 static size_t cache_bytes(const struct row_cache *c)
 {
     return c->slab_bytes + index_bytes(&c->rows) + index_bytes(&c->owners) +
@@ -84,6 +97,7 @@ struct row_cache *row_cache_new(struct row_group *g, const struct row_cache_conf
     if (config->fixed_value_bytes % 8 == 4)
         c->value_at += 4; /* a binary row behind its size: its slots are aligned then */
     c->slab_count = 1;
+    row_walk_init(&c->weeding, c, (struct bytes){0});
     g->caches = mem_realloc(g->caches, (g->cache_count + 1) * sizeof(struct row_cache *));
     g->caches[g->cache_count++] = c;
     return c;
@@ -156,6 +170,8 @@ void slab_free(struct row_cache *c, uint32_t id)
     *s = (struct slab){0};
     if (c->open_slab == id)
         c->open_slab = 0;
+    if (c->weeding.slab == id)
+        c->weeding.unit = 0; /* the id's next rows begin elsewhere */
     refs_push(&c->free_ids, id);
 }
 
@@ -258,6 +274,7 @@ static void save_image(struct row_cache *c, uint32_t ref)
     memcpy(row_value(c, image), row_value(c, r), r->value_len);
     image->value_len = r->value_len;
     image->marks = r->marks & ROW_TOMBSTONE;
+    image->below = r->below;
     r->shadow = image_ref;
     refs_push(&c->owed, ref);
     if (c->group->mode == ROWS_DIRTY && !(r->marks & ROW_TOMBSTONE))
@@ -344,38 +361,44 @@ static void set_value(struct row_cache *c, uint32_t ref, struct bytes value)
     r->value_len = (uint32_t)value.len;
 }
 
-/* A row that must grow gets half as much room again: n appends copy O(n) bytes. */
+/* A row that must grow gets half as much room again: n appends copy O(n) bytes. That is also when
+ * it is trimmed, since its bytes are touched anyway. */
 bool row_append(struct row_cache *c, uint32_t tag, struct bytes key, struct bytes more,
-                size_t max_bytes, size_t *had)
+                const struct row_append_rules *rules, size_t *had)
 {
     uint32_t ref = index_find(c, tag, key);
     struct row *r = ref == 0 ? NULL : row_at(c, ref);
-    bool exists = r != NULL && !(r->marks & ROW_TOMBSTONE);
-    const uint8_t *old;
+    struct bytes old = {0};
+    bool stays;
     size_t len;
 
-    *had = exists ? r->value_len : 0;
-    len = *had + (exists ? 1 : 0) + more.len;
-    if (len > max_bytes)
+    if (r != NULL && !(r->marks & ROW_TOMBSTONE))
+        old = bytes_of(row_value(c, r), r->value_len);
+    len = old.len + 1 + more.len;
+    stays = old.data != NULL && len <= r->value_cap && len <= rules->bytes_max && !row_owed(c, r);
+    if (old.data != NULL && !stays && rules->trim != NULL)
+        old = rules->trim(rules->ctx, old);
+    *had = old.len;
+    len = old.len + (old.data == NULL ? 0 : 1) + more.len;
+    if (len > rules->bytes_max)
         return false;
     if (r == NULL) {
         ref = row_add(c, tag, key, cap_of(c, key.len, more.len));
         row_at(c, ref)->below = BELOW_NO;
     }
-    if (!exists) {
+    if (old.data == NULL) {
         set_value(c, ref, more);
         return true;
     }
-    old = row_value(c, r);
-    if (len > r->value_cap || row_owed(c, r)) {
-        r = row_at(c, row_replace(c, ref, len + len / 2));
-        memcpy(row_value(c, r), old, *had); /* slabs stay where they are */
-    } else {
+    if (stays) {
         row_modify(c, ref, r);
+    } else {
+        r = row_at(c, row_replace(c, ref, len + len / 2));
+        memcpy(row_value(c, r), old.data, old.len); /* slabs stay where they are */
     }
-    row_value(c, r)[*had] = ',';
+    row_value(c, r)[old.len] = ',';
     if (more.len > 0)
-        memcpy(row_value(c, r) + *had + 1, more.data, more.len);
+        memcpy(row_value(c, r) + old.len + 1, more.data, more.len);
     r->value_len = (uint32_t)len;
     return true;
 }

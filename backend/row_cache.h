@@ -46,6 +46,8 @@ struct row_cache_config {
     uint32_t slab_bytes; /* of a large state: power of two, 16 KiB..2 MiB */
 };
 struct row_cache *row_cache_new(struct row_group *g, const struct row_cache_config *config);
+/* Ends one cache and its rows; no snapshot may be open. The others end with their group. */
+void row_cache_free(struct row_cache *c);
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
@@ -67,15 +69,26 @@ MUST_USE enum rc row_cache_put(struct row_cache *c, const struct key_batch *keys
                                const struct bytes *values, bool below_empty, struct err *err);
 MUST_USE enum rc row_cache_del(struct row_cache *c, const struct key_batch *keys, bool below_empty,
                                struct err *err);
+/* What a value may grow to; and what of a value is worth keeping when it moves or is at that limit
+ * (data NULL: nothing; holds until the next call). trim NULL: all. */
+struct row_append_rules {
+    size_t bytes_max;
+    struct bytes (*trim)(void *ctx, struct bytes value);
+    void *ctx;
+};
 /* keyed_append. */
 MUST_USE enum rc row_cache_append(struct row_cache *c, const struct key_batch *keys,
-                                  const struct bytes *values, size_t max_bytes,
+                                  const struct bytes *values, const struct row_append_rules *rules,
                                   struct row_loader *loader, uint32_t *done, struct err *err);
 /* Room that a batch takes at most, in bytes of slabs. values may be NULL. */
 size_t row_cache_need(const struct row_cache *c, const struct key_batch *keys,
                       const struct bytes *values);
 /* A few slabs' worth of tidying (ROWS_ALL); call before a batch. */
 void row_cache_tidy(struct row_cache *c);
+/* Looks at the next `max` rows, going round and round, and removes those that `gone` says (ROWS_ALL;
+ * nothing while a writer is at work). Call before a batch. */
+typedef bool row_gone_fn(void *ctx, struct bytes value);
+void row_cache_weed(struct row_cache *c, uint32_t max, row_gone_fn *gone, void *ctx);
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
@@ -83,6 +96,7 @@ struct row_view {
     struct bytes key, value;
     bool tombstone;
     bool dirty;
+    bool never_below; /* of dirty rows: the database has no row of this key */
 };
 /* All cached rows whose key starts with a prefix. Plain value; no change of the cache meanwhile. */
 struct row_walk {
@@ -99,7 +113,7 @@ uint32_t row_walk_next(struct row_walk *w, struct row_view *out, uint32_t max);
 struct row_list; /* opaque */
 struct row_list *row_list_new(struct row_cache *c, const struct scan_bounds *bounds);
 bool row_list_peek(const struct row_list *l,
-                   struct row_view *out); /* false: at the end; dirty is not filled */
+                   struct row_view *out); /* false: at the end; only key, value, tombstone */
 void row_list_advance(struct row_list *l);
 void row_list_free(struct row_list *l);
 /* Whether the key is cached; *out then. */

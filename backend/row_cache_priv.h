@@ -70,6 +70,7 @@ struct row_cache {
     uint64_t used_units, live_units;
     size_t slab_bytes;
     uint32_t tidy_hand;
+    struct row_walk weeding; /* of row_cache_weed */
     uint64_t tombstones;
 
     struct index rows, owners;
@@ -180,9 +181,9 @@ void rows_leave(struct row_cache *c);
 uint32_t row_alloc(struct row_cache *c, uint32_t key_len, uint32_t value_cap, bool cow);
 void slab_free(struct row_cache *c, uint32_t id);
 /* Puts a ',' and `more` behind the row's value, which has *had bytes, or makes the row. The key is
- * known to be cached if it exists. false: the value would exceed max_bytes. */
+ * known to be cached if it exists. false: the value would exceed the limit. */
 bool row_append(struct row_cache *c, uint32_t tag, struct bytes key, struct bytes more,
-                size_t max_bytes, size_t *had);
+                const struct row_append_rules *rules, size_t *had);
 
 /* row_cache_index.c */
 uint32_t index_find(const struct row_cache *c, uint32_t tag, struct bytes key);

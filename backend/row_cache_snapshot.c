@@ -184,8 +184,8 @@ struct row_source *row_snapshot_rows(struct row_snapshot *s)
 }
 
 /* The row, or its saved image, as the closed epoch had it; NULL when it had none to write.
- * Afterwards the task owes nothing for it. Under the mutex. */
-static struct row *take_image(struct row_snapshot *s, struct row *r)
+ * Afterwards the task owes nothing for it. Under the mutex. *never_below: see row_view. */
+static struct row *take_image(struct row_snapshot *s, struct row *r, bool *never_below)
 {
     const struct row_cache *c = s->cache;
 
@@ -193,8 +193,10 @@ static struct row *take_image(struct row_snapshot *s, struct row *r)
         struct row *image = row_at(c, r->shadow);
 
         r->shadow = 0;
+        *never_below = image->below == BELOW_NO;
         return image;
     }
+    *never_below = r->below == BELOW_NO;
     if (r->marks & ROW_GHOST) {
         r->marks &= (uint8_t)~(ROW_GHOST | ROW_DIRTY);
         return r;
@@ -227,6 +229,7 @@ static NO_THREAD_SAFETY uint32_t row_snapshot_next(struct row_source *source, st
         struct row *r = closed_row(s, s->refs[s->next++]);
         struct row *image;
         struct bytes key = row_key(c, r);
+        bool never_below;
 
         if (s->next + COPY_AHEAD < s->count) {
             const uint8_t *ahead = (const uint8_t *)closed_row(s, s->refs[s->next + COPY_AHEAD]);
@@ -234,7 +237,7 @@ static NO_THREAD_SAFETY uint32_t row_snapshot_next(struct row_source *source, st
             __builtin_prefetch(ahead, 1);
             __builtin_prefetch(ahead + 64);
         }
-        image = take_image(s, r);
+        image = take_image(s, r, &never_below);
         if (image == NULL)
             continue;
         buf_append(&s->chunk, key.data, key.len);
@@ -244,6 +247,7 @@ static NO_THREAD_SAFETY uint32_t row_snapshot_next(struct row_source *source, st
             .value = {NULL, image->value_len},
             .tombstone = (image->marks & ROW_TOMBSTONE) != 0,
             .dirty = true,
+            .never_below = never_below,
         };
     }
     mutex_unlock(&c->group->mutex);

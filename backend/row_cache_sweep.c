@@ -60,6 +60,7 @@ static struct row_view view_of(const struct row_cache *c, struct row *r)
         .value = bytes_of(row_value(c, r), r->value_len),
         .tombstone = (r->marks & ROW_TOMBSTONE) != 0,
         .dirty = (r->marks & ROW_DIRTY) != 0,
+        .never_below = r->below == BELOW_NO,
     };
 }
 
@@ -248,6 +249,27 @@ void row_cache_tidy(struct row_cache *c)
     }
     if (any)
         free_victims(c);
+    rows_leave(c);
+}
+
+void row_cache_weed(struct row_cache *c, uint32_t max, row_gone_fn *gone, void *ctx)
+{
+    ASSERT(c->group->mode == ROWS_ALL);
+    rows_enter(c); /* retires a finished epoch */
+    for (uint32_t seen = 0; !c->group->open && seen < max; seen++) {
+        uint32_t ref = walk_step(&c->weeding);
+        struct row *r;
+
+        if (ref == 0) { /* round: at most once a call */
+            row_walk_init(&c->weeding, c, (struct bytes){0});
+            break;
+        }
+        r = row_at(c, ref);
+        if (gone(ctx, bytes_of(row_value(c, r), r->value_len))) {
+            row_unlink(c, ref);
+            r->marks = 0;
+        }
+    }
     rows_leave(c);
 }
 

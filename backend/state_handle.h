@@ -82,6 +82,9 @@ struct keyed_handle {
     size_t group_offset_count; /* KEYED_STREAM: range size; offset of each group's entries */
     uint64_t *group_offsets;
     uint64_t entry_count; /* live entries when known, else 0 */
+    /* How far the clock of time-to-live had come (ttl.h): nothing that is left out expired later. 0:
+     * not recorded. */
+    int64_t ttl_clock_ms;
 };
 
 enum list_mode {

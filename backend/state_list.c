@@ -118,25 +118,15 @@ enum rc state_list_put(struct state *s, struct bytes key, const struct bytes *el
 static enum rc take_element(const struct state *s, struct bytes *rest, bool first, int64_t *time_ms,
                             struct bytes *element, struct err *err)
 {
-    uint32_t fixed = desc_of(s)->fixed_value_bytes;
-    struct reader r;
-    uint64_t time = 0;
-    uint32_t len = fixed;
-    uint8_t delimiter = LIST_DELIMITER;
+    struct ttl_shape shape = ttl_shape_of(desc_of(s));
+    struct bytes whole;
 
-    reader_init(&r, *rest, desc_of(s)->name);
-    if (!first)
-        RETURN_IF_ERR(reader_u8(&r, &delimiter, "delimiter of a list", err));
-    if (delimiter != LIST_DELIMITER)
-        return err_set(err, RC_CORRUPT, "state %s: byte %u between two elements of a list",
-                       desc_of(s)->name, delimiter);
-    if (has_ttl(s))
-        RETURN_IF_ERR(reader_be64(&r, &time, "time of an element", err));
-    if (fixed == 0)
-        RETURN_IF_ERR(reader_be32(&r, &len, "size of an element", err));
-    RETURN_IF_ERR(reader_take(&r, len, element, "element of a list", err));
-    *time_ms = (int64_t)time;
-    *rest = bytes_of(rest->data + r.pos, rest->len - r.pos);
+    *time_ms = 0;
+    if (!ttl_take_element(&shape, rest, first, &whole, time_ms, element))
+        return err_set(err, RC_CORRUPT, "state %s: the last %zu bytes of a list are no elements",
+                       desc_of(s)->name, rest->len);
+    if (shape.fixed_value_bytes == 0)
+        *element = bytes_of(element->data + 4, element->len - 4);
     return RC_OK;
 }
 

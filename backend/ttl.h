@@ -14,7 +14,7 @@
 #ifndef VARVE_BACKEND_TTL_H
 #define VARVE_BACKEND_TTL_H
 
-#include "backend/state_handle.h"
+#include "backend/row_cache.h"
 #include "base/clock.h"
 
 #include <stdatomic.h>
@@ -50,5 +50,52 @@ static inline int64_t ttl_clock_seen(const struct ttl_clock *c)
 {
     return atomic_load_explicit(&c->seen_ms, memory_order_acquire);
 }
+
+
+/* ---- stored values --------------------------------------------------------------------------- */
+
+/* How the values of a state lie in the store. */
+struct ttl_shape {
+    enum state_kind kind;
+    uint32_t fixed_value_bytes; /* as in state_desc */
+    uint64_t ttl_ms;            /* 0: values without a time */
+};
+static inline struct ttl_shape ttl_shape_of(const struct state_desc *d)
+{
+    return (struct ttl_shape){d->kind, d->fixed_value_bytes, d->ttl_ms};
+}
+
+/* Takes the next element off a stored list, its ',' with it unless it is the first: all of it, its
+ * time (if the shape has one), and what is behind the time (a size included). false: it is none. */
+bool ttl_take_element(const struct ttl_shape *s, struct bytes *rest, bool first,
+                      struct bytes *whole, int64_t *time_ms, struct bytes *element);
+
+enum ttl_verdict {
+    TTL_KEEP,    /* as it is; also what is no value of this shape: never a guess */
+    TTL_DROP,    /* all of it has expired */
+    TTL_CHANGED, /* elements of a list have: what is left was appended to `out` */
+};
+/* What is left of a stored value at now_ms. */
+enum ttl_verdict ttl_filter(const struct ttl_shape *shape, struct bytes stored, int64_t now_ms,
+                            struct buf *out);
+/* The value as `to` stores it, appended to `out`: with now_ms as its time, or without a time. false:
+ * nothing is left of it. RC_CORRUPT: it is no value of shape `from`. */
+MUST_USE enum rc ttl_convert(const struct ttl_shape *from, const struct ttl_shape *to,
+                             struct bytes stored, int64_t now_ms, bool *left, struct buf *out,
+                             struct err *err);
+
+/* Rows of a source without what has expired: on their way to a database, where a tombstone takes
+ * the place of what may exist below, or into a snapshot of all rows. */
+struct ttl_rows {
+    struct row_source source; /* first */
+    struct row_source *from;
+    struct ttl_shape shape;
+    int64_t now_ms;
+    bool tombstones;
+    struct buf changed; /* lists, until the next call */
+};
+void ttl_rows_init(struct ttl_rows *r, struct row_source *from, const struct ttl_shape *shape,
+                   int64_t now_ms, bool tombstones);
+void ttl_rows_release(struct ttl_rows *r);
 
 #endif

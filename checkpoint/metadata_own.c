@@ -125,6 +125,7 @@ static pb_keyed *put_keyed(struct arena *a, const struct keyed_handle *h)
     out->n_group_offsets = h->group_offset_count;
     out->group_offsets = h->group_offsets;
     out->entry_count = h->entry_count;
+    out->ttl_clock_ms = h->ttl_clock_ms;
     return out;
 }
 
@@ -453,6 +454,7 @@ static enum rc get_keyed(struct decoder *d, const pb_keyed *in, struct keyed_han
     out->key_group_count = in->group_count;
     out->backend_id = get_text(d, in->backend_id);
     out->entry_count = in->entry_count;
+    out->ttl_clock_ms = in->ttl_clock_ms;
     out->state_count = in->n_states;
     out->states = ARENA_ARRAY(d->arena, in->n_states, struct state_desc);
     for (size_t i = 0; i < in->n_states; i++)

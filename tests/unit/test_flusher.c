@@ -59,8 +59,10 @@ static uint32_t made_next(struct row_source *source, struct row_view *out, uint3
 
         k[0] = (uint8_t)(1 + m->next / m->per_group);
         put_be32(k + 1, m->next);
-        out[got++] = (struct row_view){bytes_of(k, 5), bytes_of(m->value, m->value_len),
-                                       m->delete_odd && m->next % 2 == 1, true};
+        out[got++] = (struct row_view){.key = bytes_of(k, 5),
+                                       .value = bytes_of(m->value, m->value_len),
+                                       .tombstone = m->delete_odd && m->next % 2 == 1,
+                                       .dirty = true};
         m->next++;
     }
     return got;

@@ -57,9 +57,10 @@ START_TEST(state_of_other_types_is_refused_with_both_shown)
     ck_assert_rc_msg(keyed_state_open(b, &other, &s, &err), RC_INVALID, "ROW<`n` BIGINT>");
     ck_assert_rc_msg(keyed_state_open(b, &other, &s, &err), RC_INVALID, "ROW<`n` INT>");
     other = acc;
+    other.kind = STATE_TIMER;
     other.name = "ttl";
     other.ttl_ms = 5;
-    ck_assert_rc_msg(keyed_state_open(b, &other, &s, &err), RC_UNSUPPORTED, "time-to-live");
+    ck_assert_rc_msg(keyed_state_open(b, &other, &s, &err), RC_INVALID, "time-to-live");
     other.name = "";
     ck_assert_rc(keyed_state_open(b, &other, &s, &err), RC_INVALID);
     keyed_backend_close(b);

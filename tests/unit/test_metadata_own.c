@@ -81,6 +81,22 @@ START_TEST(decoding_gives_back_what_was_encoded)
     ck_assert_str_eq(h->files[2].path, "s-1.bin");
     ck_assert(m.operators[2].subtasks[1].finished);
     ck_assert_uint_eq(m.operators[2].subtasks[0].keyed[0].group_offsets[127], 15);
+    ck_assert_int_eq(h->ttl_clock_ms, 0);
+}
+END_TEST
+
+/* Lost, values that had expired would come back to life behind a clock that was set back. */
+START_TEST(the_clock_of_time_to_live_is_kept)
+{
+    struct err err = {0};
+    struct checkpoint_metadata m;
+
+    ck_assert_ok(decode(buf_bytes(&encoded), &m, &err));
+    m.operators[2].subtasks[0].keyed[0].ttl_clock_ms = 1700000000123;
+    buf_clear(&encoded);
+    metadata_own_encode(&m, &encoded);
+    ck_assert_ok(decode(buf_bytes(&encoded), &m, &err));
+    ck_assert_int_eq(m.operators[2].subtasks[0].keyed[0].ttl_clock_ms, 1700000000123);
 }
 END_TEST
 
@@ -377,6 +393,7 @@ END_TEST
 
 TEST_MAIN("metadata_own", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, decoding_gives_back_what_was_encoded);
+          tcase_add_test(tc, the_clock_of_time_to_live_is_kept);
           tcase_add_test(tc, a_cut_file_is_refused_at_every_length_with_the_place);
           tcase_add_test(tc, bytes_after_the_end_are_refused);
           tcase_add_test(tc, any_flipped_bit_is_refused_with_a_place_and_a_reason);

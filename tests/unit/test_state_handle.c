@@ -29,7 +29,7 @@ START_TEST(copy_of_a_subtask_outlives_the_original)
     };
     uint64_t offsets[2] = {7, 9};
     struct keyed_handle keyed = {
-        KEYED_ROCKS, {3, 4}, 128, arena_strdup(from, "id"), 1, &desc, 2, files, 2, offsets, 42};
+        KEYED_ROCKS, {3, 4}, 128, arena_strdup(from, "id"), 1, &desc, 2, files, 2, offsets, 42, 99};
     struct bytes items[2] = {bytes_of(arena_copy(from, "xyz", 3), 3), {NULL, 0}};
     struct list_state list = {arena_strdup(from, "pos"), LIST_UNION, 2, items};
     struct subtask_state s = {5, false, 1, &keyed, 1, &list}, copy;
@@ -50,6 +50,7 @@ START_TEST(copy_of_a_subtask_outlives_the_original)
     ck_assert_str_eq(copy.keyed[0].files[1].path, "../shared/x");
     ck_assert_uint_eq(copy.keyed[0].group_offsets[1], 9);
     ck_assert_uint_eq(copy.keyed[0].entry_count, 42);
+    ck_assert_int_eq(copy.keyed[0].ttl_clock_ms, 99);
     ck_assert_bytes_str(copy.lists[0].items[0], "xyz");
     ck_assert_uint_eq(copy.lists[0].items[1].len, 0);
     subtask_state_sizes(&copy, &full, &fresh);
