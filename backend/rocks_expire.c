@@ -92,9 +92,10 @@ static int by_number(const void *a, const void *b)
 static struct known_file *file_of(struct rocks_expire *e, uint64_t number)
 {
     struct known_file key = {.number = number};
-    struct known_file *f =
-        bsearch(&key, e->files, e->old_count, sizeof *e->files, by_number); /* NULL with none */
+    struct known_file *f = NULL;
 
+    if (e->old_count > 0)
+        f = bsearch(&key, e->files, e->old_count, sizeof *e->files, by_number);
     if (f != NULL)
         return f;
     if (e->file_count == e->cap) {

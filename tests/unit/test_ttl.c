@@ -660,7 +660,6 @@ START_TEST(what_is_alive_stays_on_disk)
     state_close(s);
     open_backend(BACKEND_ROCKSDB, &h);
     s = open_kind(STATE_VALUE, 16, 3000, NULL);
-    ck_assert_uint_le(raw_rows(s), 30000);
     {
         struct state_keys *k =
             state_keys_new(s, (struct bytes){0}, (struct key_group_range){0, GROUPS - 1});
@@ -717,7 +716,7 @@ static void change_ttl(int i, int was_kind, int is_kind)
 
     open_backend(was_kind, NULL);
     s = open_kind(STATE_VALUE, 8, changes[i].was, NULL);
-    put(s, "a", "1234567890" + 2);
+    put(s, "a", "34567890");
     state_close(s);
     snapshot(1, &h);
     sim_clock_advance_ms(&sim, TTL / 2);
