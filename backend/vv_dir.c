@@ -515,7 +515,8 @@ static enum rc sweep_shared(void *ctx, const char *name, struct err *err)
         return delete_file(s, s->dir->shared, name, err);
     if (stem_len(name, SST_SUFFIX) != DIGEST_HEX_LEN)
         return RC_OK; /* a stranger */
-    snprintf(hex, sizeof hex, "%s", name);
+    memcpy(hex, name, DIGEST_HEX_LEN);
+    hex[DIGEST_HEX_LEN] = '\0';
     if (!digest_parse(hex, &digest) || digests_has(&s->shared, digest))
         return RC_OK;
     return delete_file(s, s->dir->shared, name, err);
