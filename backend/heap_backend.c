@@ -19,7 +19,7 @@ struct heap_cursor {
     struct core_state *state;
     struct row_walk walk;
     struct row_list *ordered; /* instead of the walk */
-    struct buf prefix;
+    struct buf prefix;        /* or namespace */
 };
 struct heap_snapshot {
     struct keyed_snapshot base; /* first */
@@ -147,8 +147,12 @@ static enum rc heap_scan_open(struct keyed_state *s, const struct scan_bounds *b
     c->base.backend = s->backend;
     c->state = core_state_of(s);
     c->state->cursors++;
+    row_cache_pin(c->state->cache);
     if (bounds->ordered) {
         c->ordered = row_list_new(c->state->cache, bounds);
+    } else if (bounds->ns.len > 0) {
+        buf_append(&c->prefix, bounds->ns.data, bounds->ns.len);
+        row_walk_init_namespace(&c->walk, c->state->cache, buf_bytes(&c->prefix));
     } else {
         buf_append(&c->prefix, bounds->prefix.data, bounds->prefix.len);
         row_walk_init(&c->walk, c->state->cache, buf_bytes(&c->prefix));
@@ -198,6 +202,7 @@ static void heap_scan_close(struct keyed_cursor *cursor)
     struct heap_cursor *c = (struct heap_cursor *)cursor;
 
     c->state->cursors--;
+    row_cache_unpin(c->state->cache);
     row_list_free(c->ordered);
     buf_release(&c->prefix);
     mem_free(c);

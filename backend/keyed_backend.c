@@ -102,7 +102,7 @@ enum rc keyed_scan_range(struct keyed_state *s, struct bytes prefix, struct byte
                          struct bytes upper, struct keyed_cursor **out, struct err *err)
 {
     struct buf end = {0};
-    struct scan_bounds bounds = {prefix, lower, upper, true};
+    struct scan_bounds bounds = {.prefix = prefix, .lower = lower, .upper = upper, .ordered = true};
     enum rc rc;
 
     key_prefix_end(prefix, &end);
@@ -113,6 +113,17 @@ enum rc keyed_scan_range(struct keyed_state *s, struct bytes prefix, struct byte
     rc = s->backend->ops->scan_open(s, &bounds, out, err);
     buf_release(&end);
     return rc;
+}
+
+enum rc keyed_scan_namespace(struct keyed_state *s, int64_t window, struct keyed_cursor **out,
+                             struct err *err)
+{
+    uint8_t ns[8];
+    struct scan_bounds bounds = {.ns = bytes_of(ns, sizeof ns)};
+
+    ASSERT(core_state_of(s)->ns == KEY_NS_BIGINT);
+    put_be64(ns, (uint64_t)window);
+    return s->backend->ops->scan_open(s, &bounds, out, err);
 }
 
 enum rc keyed_scan_next(struct keyed_cursor *c, uint32_t max, struct bytes *keys,
@@ -270,7 +281,9 @@ struct row_cache *core_new_cache(struct backend_core *core, const struct core_st
     struct row_cache_config config = {
         .fixed_value_bytes = state_desc_row_bytes(&s->desc),
         .prefix_len = core->prefix_len,
-        .is_map = s->desc.kind == STATE_MAP,
+        .chain = s->desc.kind == STATE_MAP ? ROW_CHAIN_OWNER
+                 : s->desc.kind != STATE_TIMER && s->ns == KEY_NS_BIGINT ? ROW_CHAIN_NAMESPACE
+                                                                         : ROW_CHAIN_NONE,
         .ns = s->ns,
         .slab_bytes = core->slab_bytes,
     };

@@ -94,12 +94,17 @@ MUST_USE enum rc keyed_append(struct keyed_state *s, const struct key_batch *key
                               struct err *err);
 
 /* All live entries whose key starts with `prefix` (empty: all), each once, in no promised order. No
- * change of the state while a cursor is open (snapshots are fine). */
+ * change of the state while a cursor is open, but entries that it handed out may be deleted
+ * (snapshots are fine). */
 MUST_USE enum rc keyed_scan_open(struct keyed_state *s, struct bytes prefix,
                                  struct keyed_cursor **out, struct err *err);
 /* Of those the entries with lower <= key < upper (empty: no bound), in bytewise order. */
 MUST_USE enum rc keyed_scan_range(struct keyed_state *s, struct bytes prefix, struct bytes lower,
                                   struct bytes upper, struct keyed_cursor **out, struct err *err);
+/* Those of one namespace of a state with BIGINT namespaces (a window), in no promised order. Costs as
+ * much as they are many while the state is in memory, else one reading of the whole state. */
+MUST_USE enum rc keyed_scan_namespace(struct keyed_state *s, int64_t window,
+                                      struct keyed_cursor **out, struct err *err);
 /* Up to `max` entries; *got == 0: the end. Slices hold until the next call on the cursor. */
 MUST_USE enum rc keyed_scan_next(struct keyed_cursor *c, uint32_t max, struct bytes *keys,
                                  struct bytes *values, uint32_t *got, struct err *err);
@@ -123,10 +128,12 @@ void keyed_stats(struct keyed_backend *b, struct keyed_stats *out);
 /* "9.10.0": the RocksDB that is linked. */
 const char *keyed_backend_rocksdb_version(void);
 
-/* Entries of a scan: those that start with prefix and lie in [lower, upper); empty: no bound. */
+/* Entries of a scan: those that start with prefix, lie in [lower, upper) and end with ns; empty: no
+ * bound. Borrowed for the call. */
 struct scan_bounds {
     struct bytes prefix, lower, upper;
     bool ordered;
+    struct bytes ns;
 };
 /* What an implementation provides; callers use the functions above. */
 struct keyed_backend_ops {

@@ -10,6 +10,7 @@
 #include "backend/rocks_backend_priv.h"
 
 #define REWRITE_BYTES (4u << 20) /* of rows in hand */
+#define WALK_VIEWS 256u
 #define EVICT_FRACTION 8u /* an eviction gives back at least this part of the rows' bytes */
 
 /* ---- room ------------------------------------------------------------------------------------ */
@@ -83,6 +84,7 @@ static enum rc evict(struct rocks_backend *b, uint64_t want, struct err *err)
         size_t before = row_group_bytes(b->core.rows), after, bytes;
         struct core_state *s = fullest(b, &bytes);
         struct row_cache_stats stats;
+        struct row_evicted evicted;
         enum rc rc;
 
         if (s == NULL)
@@ -90,8 +92,11 @@ static enum rc evict(struct rocks_backend *b, uint64_t want, struct err *err)
         b->acting = s;
         row_cache_stats(s->cache, &stats);
         if (stats.dirty > 0)
-            below_of(s)->empty = false;
-        rc = row_cache_evict(s->cache, left < bytes ? left : bytes, &b->sink, &b->evictions, err);
+            below_of(s)->written = true;
+        rc = row_cache_evict(s->cache, left < bytes ? left : bytes, &b->sink, &evicted, err);
+        b->evictions += evicted.rows;
+        if (evicted.live > 0)
+            below_of(s)->complete = false;
         if (rc != RC_OK) {
             rocks_break(b, rc, err);
             return rc;
@@ -102,13 +107,14 @@ static enum rc evict(struct rocks_backend *b, uint64_t want, struct err *err)
     return RC_OK;
 }
 
-/* Before each batch: room for what it may add. */
+/* Before each batch: what has died goes, and there is room for what it may add. */
 static enum rc make_room(struct rocks_backend *b, const struct core_state *s,
                          const struct key_batch *keys, const struct bytes *values, struct err *err)
 {
-    uint64_t bytes = row_group_bytes(b->core.rows) + row_cache_need(s->cache, keys, values);
-    uint64_t want;
+    uint64_t bytes, want;
 
+    row_cache_tidy(s->cache);
+    bytes = row_group_bytes(b->core.rows) + row_cache_need(s->cache, keys, values);
     if (bytes <= b->rows_budget || !may_evict(b, bytes))
         return rocks_usable(b, err);
     RETURN_IF_ERR(rocks_usable(b, err));
@@ -152,7 +158,7 @@ static enum rc loader_load(struct row_loader *loader, const struct bytes *keys, 
 static struct row_loader *loader_of(struct rocks_backend *b, struct core_state *s)
 {
     b->acting = s;
-    return below_of(s)->empty ? NULL : &b->loader;
+    return below_of(s)->complete ? NULL : &b->loader;
 }
 
 /* ---- batches --------------------------------------------------------------------------------- */
@@ -190,7 +196,7 @@ static enum rc rocks_put(struct keyed_state *state, const struct key_batch *keys
     struct core_state *s = core_state_of(state);
 
     RETURN_IF_ERR(make_room(b, s, keys, values, err));
-    return row_cache_put(s->cache, keys, values, below_of(s)->empty, err);
+    return row_cache_put(s->cache, keys, values, below_of(s)->complete, err);
 }
 
 static enum rc rocks_del(struct keyed_state *state, const struct key_batch *keys, struct err *err)
@@ -199,7 +205,7 @@ static enum rc rocks_del(struct keyed_state *state, const struct key_batch *keys
     struct core_state *s = core_state_of(state);
 
     RETURN_IF_ERR(make_room(b, s, keys, NULL, err));
-    return row_cache_del(s->cache, keys, below_of(s)->empty, err);
+    return row_cache_del(s->cache, keys, below_of(s)->complete, err);
 }
 
 static enum rc rocks_append(struct keyed_state *state, const struct key_batch *keys,
@@ -219,11 +225,13 @@ static enum rc rocks_append(struct keyed_state *state, const struct key_batch *k
 
 /* ---- scans ----------------------------------------------------------------------------------- */
 
-/* Cached rows of the prefix, sorted, over the database's: a cached row, or tombstone, is the truth.
- */
+/* Where every row is cached, those are the entries, as they come. Else cached rows, sorted, over the
+ * database's: a cached row, or tombstone, is the truth. */
 struct rocks_cursor {
     struct keyed_cursor base; /* first */
     struct core_state *state;
+    struct row_walk walk;    /* while cached is NULL */
+    struct buf prefix, ns;   /* of the walk; of entries below */
     struct row_list *cached;
     struct rocks_iter *below; /* NULL: nothing there */
     bool have_below;          /* key and value are the iterator's, not yet handed out */
@@ -243,10 +251,19 @@ static enum rc rocks_scan_open(struct keyed_state *state, const struct scan_boun
     c = mem_calloc(1, sizeof *c);
     c->base.backend = state->backend;
     c->state = s;
-    c->cached = row_list_new(s->cache, bounds);
-    if (!below_of(s)->empty) /* after the list: what a flush brings in from now on is in the list */
-        c->below = rocks_iter_new(below_of(s)->cf, bounds->lower, bounds->upper);
+    buf_append(&c->prefix, bounds->prefix.data, bounds->prefix.len);
+    buf_append(&c->ns, bounds->ns.data, bounds->ns.len);
+    row_cache_pin(s->cache);
     s->cursors++;
+    if (below_of(s)->complete && !bounds->ordered && bounds->ns.len > 0) {
+        row_walk_init_namespace(&c->walk, s->cache, buf_bytes(&c->ns));
+    } else if (below_of(s)->complete && !bounds->ordered) {
+        row_walk_init(&c->walk, s->cache, buf_bytes(&c->prefix));
+    } else {
+        c->cached = row_list_new(s->cache, bounds);
+        if (!below_of(s)->complete) /* after the list: what a flush brings in from now on is in it */
+            c->below = rocks_iter_new(below_of(s)->cf, bounds->lower, bounds->upper);
+    }
     *out = &c->base;
     return RC_OK;
 }
@@ -258,7 +275,9 @@ static enum rc fetch_below(struct rocks_cursor *c, struct err *err)
 
     if (c->have_below || c->below == NULL)
         return RC_OK;
-    c->have_below = rocks_iter_next(c->below, &c->key, &c->value, &rc, err);
+    do
+        c->have_below = rocks_iter_next(c->below, &c->key, &c->value, &rc, err);
+    while (c->have_below && !bytes_end_with(c->key, buf_bytes(&c->ns)));
     if (!c->have_below) {
         rocks_iter_free(c->below);
         c->below = NULL;
@@ -275,6 +294,25 @@ static void hold(struct buf *data, struct bytes *b)
     b->data = (const uint8_t *)(uintptr_t)at;
 }
 
+static enum rc walk_next(struct rocks_cursor *c, uint32_t max, struct bytes *keys,
+                         struct bytes *values, uint32_t *got)
+{
+    struct row_view views[WALK_VIEWS];
+    uint32_t n;
+
+    while (*got < max &&
+           (n = row_walk_next(&c->walk, views, max - *got < WALK_VIEWS ? max - *got : WALK_VIEWS)) >
+               0) {
+        for (uint32_t i = 0; i < n; i++) {
+            if (views[i].tombstone)
+                continue;
+            keys[*got] = views[i].key;
+            values[(*got)++] = views[i].value;
+        }
+    }
+    return RC_OK;
+}
+
 static enum rc rocks_scan_next(struct keyed_cursor *cursor, uint32_t max, struct bytes *keys,
                                struct bytes *values, uint32_t *got, struct err *err)
 {
@@ -282,6 +320,8 @@ static enum rc rocks_scan_next(struct keyed_cursor *cursor, uint32_t max, struct
     struct row_view row;
 
     *got = 0;
+    if (c->cached == NULL)
+        return walk_next(c, max, keys, values, got);
     buf_clear(&c->data);
     while (*got < max && c->data.len < 4u << 20) {
         bool have_row = row_list_peek(c->cached, &row);
@@ -315,6 +355,9 @@ static void rocks_scan_close(struct keyed_cursor *cursor)
     struct rocks_cursor *c = (struct rocks_cursor *)cursor;
 
     c->state->cursors--;
+    row_cache_unpin(c->state->cache);
+    buf_release(&c->prefix);
+    buf_release(&c->ns);
     row_list_free(c->cached);
     rocks_iter_free(c->below);
     buf_release(&c->data);
@@ -343,7 +386,7 @@ enum rc rocks_attach(struct rocks_backend *b, struct core_state *s, struct err *
         RETURN_IF_ERR(rc);
     }
     below = arena_calloc(b->core.arena, 1, sizeof *below);
-    *below = (struct rocks_state){.cf = cf, .empty = !any};
+    *below = (struct rocks_state){.cf = cf, .complete = !any, .written = any};
     s->below = below;
     return RC_OK;
 }
@@ -419,11 +462,12 @@ static enum rc rewrite(struct rocks_backend *b, struct core_state *s, const stru
         .now_ms = ttl_clock_now(&b->core.ttl),
         .err = err,
     };
-    uint64_t evicted = 0;
+    struct row_evicted evicted;
     enum rc rc;
 
     b->acting = s;
-    below_of(s)->empty = false;
+    below_of(s)->complete = false;
+    below_of(s)->written = true;
     RETURN_IF_ERR(row_cache_evict(s->cache, SIZE_MAX, &b->sink, &evicted, err));
     row_cache_free(s->cache);
     s->cache = core_new_cache(&b->core, s);

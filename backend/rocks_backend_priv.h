@@ -23,7 +23,8 @@
 
 struct rocks_state { /* core_state.below */
     struct rocks_cf *cf;
-    bool empty; /* the family holds no row, nor is one on its way */
+    bool complete;    /* every row that lives is cached: what is not is nowhere */
+    bool written;     /* the family holds something, or it is on its way */
 };
 
 struct rocks_backend {

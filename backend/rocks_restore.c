@@ -317,7 +317,8 @@ static enum rc copy_state(struct rocks_backend *b, struct core_state *s, struct 
 
     if (rc == RC_OK && rows.rc != RC_OK)
         rc = err_wrap(err, rows.rc, "state %s", s->desc.name);
-    below_of(s)->empty = false;
+    below_of(s)->complete = false;
+    below_of(s)->written = true;
     rocks_iter_free(rows.it);
     buf_release(&rows.data);
     return rc;

@@ -37,7 +37,7 @@ enum rc rocks_snapshot_begin(struct keyed_backend *backend, uint64_t checkpoint_
         s->states[i] = b->core.states[i];
         row_cache_stats(s->states[i]->cache, &stats);
         if (stats.dirty > 0)
-            below_of(s->states[i])->empty = false;
+            below_of(s->states[i])->written = true;
     }
     row_group_retire(b->core.rows); /* the last one's, if no batch came since */
     row_group_close(b->core.rows);

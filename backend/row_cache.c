@@ -34,6 +34,8 @@ static void cache_free(struct row_cache *c)
     refs_release(&c->dirty);
     refs_release(&c->closed_dirty);
     refs_release(&c->owed);
+    refs_release(&c->written_tombs);
+    refs_release(&c->tombs);
     refs_release(&c->loads);
     mem_free(c->tags);
     mem_free(c->found);
@@ -71,7 +73,8 @@ void row_cache_free(struct row_cache *c)
 static size_t cache_bytes(const struct row_cache *c)
 {
     return c->slab_bytes + index_bytes(&c->rows) + index_bytes(&c->owners) +
-           (c->dirty.cap + c->closed_dirty.cap + c->owed.cap) * sizeof(uint32_t);
+           (c->dirty.cap + c->closed_dirty.cap + c->owed.cap + c->written_tombs.cap + c->tombs.cap) *
+               sizeof(uint32_t);
 }
 
 size_t row_group_bytes(const struct row_group *g)
@@ -93,7 +96,7 @@ struct row_cache *row_cache_new(struct row_group *g, const struct row_cache_conf
     c->group = g;
     c->config = *config;
     c->unit_bits = (uint32_t)__builtin_ctz(units);
-    c->value_at = (uint32_t)(sizeof(struct row) + (config->is_map ? sizeof(struct row_links) : 0));
+    c->value_at = (uint32_t)(sizeof(struct row) + (config->chain != ROW_CHAIN_NONE ? sizeof(struct row_links) : 0));
     if (config->fixed_value_bytes % 8 == 4)
         c->value_at += 4; /* a binary row behind its size: its slots are aligned then */
     c->slab_count = 1;

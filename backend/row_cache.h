@@ -37,11 +37,18 @@ void row_group_free(struct row_group *g); /* and all its caches; no snapshot may
 /* Memory held: slabs, indexes, lists. */
 size_t row_group_bytes(const struct row_group *g);
 
+/* Which rows are linked to each other, for scans of a few among many. */
+enum row_chain {
+    ROW_CHAIN_NONE,
+    ROW_CHAIN_OWNER,     /* of one map: the same prefix | key | namespace */
+    ROW_CHAIN_NAMESPACE, /* of one window: the same 8 bytes at the end of the key */
+};
+
 struct row_cache; /* opaque; one per state */
 struct row_cache_config {
     uint32_t fixed_value_bytes; /* 0: values vary in size */
     uint32_t prefix_len;        /* of key groups */
-    bool is_map; /* rows of one owner (prefix | key | namespace) are chained, for scans */
+    enum row_chain chain;
     enum key_namespace ns;
     uint32_t slab_bytes; /* of a large state: power of two, 16 KiB..2 MiB */
 };
@@ -64,7 +71,7 @@ MUST_USE enum rc row_cache_upsert(struct row_cache *c, const struct key_batch *k
                                   uint8_t *fresh, struct row_loader *loader, struct err *err);
 MUST_USE enum rc row_cache_get(struct row_cache *c, const struct key_batch *keys,
                                struct bytes *values, struct row_loader *loader, struct err *err);
-/* below_empty: the database holds no row of this state. */
+/* below_empty: the database holds no row of this state that is not cached. */
 MUST_USE enum rc row_cache_put(struct row_cache *c, const struct key_batch *keys,
                                const struct bytes *values, bool below_empty, struct err *err);
 MUST_USE enum rc row_cache_del(struct row_cache *c, const struct key_batch *keys, bool below_empty,
@@ -83,7 +90,7 @@ MUST_USE enum rc row_cache_append(struct row_cache *c, const struct key_batch *k
 /* Room that a batch takes at most, in bytes of slabs. values may be NULL. */
 size_t row_cache_need(const struct row_cache *c, const struct key_batch *keys,
                       const struct bytes *values);
-/* A few slabs' worth of tidying (ROWS_ALL); call before a batch. */
+/* A few slabs' worth of tidying; call before a batch. */
 void row_cache_tidy(struct row_cache *c);
 /* Looks at the next `max` rows, going round and round, and removes those that `gone` says (ROWS_ALL;
  * nothing while a writer is at work). Call before a batch. */
@@ -98,14 +105,20 @@ struct row_view {
     bool dirty;
     bool never_below; /* of dirty rows: the database has no row of this key */
 };
-/* All cached rows whose key starts with a prefix. Plain value; no change of the cache meanwhile. */
+/* All cached rows whose key starts with a prefix, or ends with a namespace, in no order. Plain value;
+ * no change of the cache meanwhile, but rows that were handed out may be deleted, with the cache
+ * pinned. */
 struct row_walk {
     struct row_cache *cache;
-    struct bytes prefix; /* borrowed */
+    struct bytes prefix, ns; /* borrowed */
     bool chained;
     uint32_t slab, unit, ref;
 };
 void row_walk_init(struct row_walk *w, struct row_cache *c, struct bytes prefix);
+void row_walk_init_namespace(struct row_walk *w, struct row_cache *c, struct bytes ns);
+/* While pinned, rows stay where they are: row_cache_tidy does nothing. Nests. */
+void row_cache_pin(struct row_cache *c);
+void row_cache_unpin(struct row_cache *c);
 /* Up to max rows, 0 at the end. Slices hold until the cache changes. */
 uint32_t row_walk_next(struct row_walk *w, struct row_view *out, uint32_t max);
 /* The cached rows inside the bounds in bytewise order, as they are now; until row_list_free they
@@ -133,11 +146,15 @@ struct row_source {
 struct row_sink {
     enum rc (*write)(struct row_sink *, struct row_source *rows, struct err *err);
 };
+struct row_evicted {
+    uint64_t rows; /* that left the cache */
+    uint64_t live; /* of those: with a value */
+};
 /* Gives back at least `want_bytes` of this cache's slabs, or all: rows not touched since the last
  * pass leave, the dirty ones through the sink. No writer may be at work. After an error nothing has
  * changed. */
 MUST_USE enum rc row_cache_evict(struct row_cache *c, size_t want_bytes, struct row_sink *sink,
-                                 uint64_t *evicted_rows, struct err *err);
+                                 struct row_evicted *evicted, struct err *err);
 
 struct row_cache_stats {
     uint64_t rows;       /* in the index, tombstones included */

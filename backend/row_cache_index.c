@@ -1,7 +1,8 @@
-/* row_cache_index.c - how a key leads to its row, and a map's owner to its rows: two
+/* row_cache_index.c - how a key leads to its row, and a map's owner or a window to its rows: two
  * open-addressing tables of hash tags. Task's thread; under the mutex while a writer is at work. */
 #include "backend/row_cache_priv.h"
 
+#define NAMESPACE_BYTES 8u /* of a BIGINT */
 #define INDEX_BITS_MIN 8u
 #define INDEX_BITS_MAX 31u
 
@@ -78,10 +79,13 @@ uint32_t index_find(const struct row_cache *c, uint32_t tag, struct bytes key)
     return 0;
 }
 
-/* ---- chains of map rows ---------------------------------------------------------------------- */
+/* ---- chains of rows -------------------------------------------------------------------------- */
 
+/* What the rows of a chain have in common. */
 static struct bytes owner_of(const struct row_cache *c, struct bytes key)
 {
+    if (c->config.chain == ROW_CHAIN_NAMESPACE && key.len >= NAMESPACE_BYTES)
+        return bytes_of(key.data + key.len - NAMESPACE_BYTES, NAMESPACE_BYTES);
     return bytes_of(key.data, key_owner_len(key, c->config.prefix_len, c->config.ns));
 }
 
@@ -99,7 +103,7 @@ static uint32_t owner_find(const struct row_cache *c, uint32_t tag, struct bytes
     return 0;
 }
 
-uint32_t owner_head(const struct row_cache *c, struct bytes owner)
+uint32_t chain_head(const struct row_cache *c, struct bytes owner)
 {
     return owner_find(c, key_tag(c, owner), owner);
 }
@@ -147,7 +151,7 @@ void row_link(struct row_cache *c, uint32_t ref)
     c->slabs[ref >> c->unit_bits].live += r->units;
     c->live_units += r->units;
     index_add(&c->rows, r->tag, ref);
-    if (c->config.is_map)
+    if (c->config.chain != ROW_CHAIN_NONE)
         chain_add(c, ref);
 }
 
@@ -165,7 +169,7 @@ void row_unlink(struct row_cache *c, uint32_t ref)
     struct row *r = row_at(c, ref);
 
     index_remove(&c->rows, r->tag, ref);
-    if (c->config.is_map)
+    if (c->config.chain != ROW_CHAIN_NONE)
         chain_remove(c, ref);
     if (r->marks & ROW_TOMBSTONE)
         c->tombstones--;
@@ -177,7 +181,7 @@ void row_moved(struct row_cache *c, uint32_t from, uint32_t to)
     struct row *r = row_at(c, to);
 
     c->rows.slots[index_slot_of(&c->rows, r->tag, from)].ref = to;
-    if (c->config.is_map) {
+    if (c->config.chain != ROW_CHAIN_NONE) {
         struct row_links *links = row_links(r);
 
         *links = *row_links(row_at(c, from));

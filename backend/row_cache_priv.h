@@ -22,7 +22,7 @@ enum {
 };
 enum { BELOW_UNKNOWN, BELOW_YES, BELOW_NO };
 
-/* Header, [links of map rows], [4 bytes], value (value_cap bytes), key. The fields that the writer
+/* Header, [links of chained rows], [4 bytes], value (value_cap bytes), key. The fields that the writer
  * reads without the mutex, units and key_len, and the key never change. */
 struct row {
     uint32_t tag;    /* upper half of the hash, as in the index */
@@ -33,7 +33,7 @@ struct row {
     uint8_t marks, below;
     uint16_t unused;
 };
-struct row_links { /* of a map row: the others of its owner */
+struct row_links { /* of a row in a chain: the others of its owner or namespace */
     uint32_t next, prev, owner_tag, unused;
 };
 _Static_assert(sizeof(struct row) == 32 && sizeof(struct row_links) == 16,
@@ -69,14 +69,17 @@ struct row_cache {
     uint32_t open_slab, cow_slab; /* 0: none */
     uint64_t used_units, live_units;
     size_t slab_bytes;
-    uint32_t tidy_hand;
+    uint32_t tidy_hand, pins;
     struct row_walk weeding; /* of row_cache_weed */
+    uint64_t reap_at_units; /* dead units from which on slabs are looked through for empty ones */
     uint64_t tombstones;
 
     struct index rows, owners;
     struct refs dirty;        /* of the current epoch */
     struct refs closed_dirty; /* of the closed one, until retired */
     struct refs owed;         /* rows with a shadow, and ghosts */
+    struct refs written_tombs; /* tombstones that the closed epoch's writer has handed out */
+    struct refs tombs;         /* those that are in the database: of no use any more */
     uint8_t **closed_bases;   /* the slabs as they were at the close, for the writer */
     uint32_t *closed_used;
     uint32_t closed_slab_count;
@@ -187,7 +190,8 @@ bool row_append(struct row_cache *c, uint32_t tag, struct bytes key, struct byte
 
 /* row_cache_index.c */
 uint32_t index_find(const struct row_cache *c, uint32_t tag, struct bytes key);
-uint32_t owner_head(const struct row_cache *c, struct bytes owner); /* first of its chain, or 0 */
+/* First row of the chain of an owner or a namespace, or 0. */
+uint32_t chain_head(const struct row_cache *c, struct bytes name);
 void row_link(struct row_cache *c, uint32_t ref);                /* into index and chain; counts */
 void row_unlink(struct row_cache *c, uint32_t ref);              /* and out of them */
 void row_moved(struct row_cache *c, uint32_t from, uint32_t to); /* index and chain follow */

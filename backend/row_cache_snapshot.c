@@ -58,6 +58,9 @@ static void cache_retire(struct row_cache *c, bool written)
 {
     if (!written)
         take_back(c);
+    for (size_t i = 0; written && i < c->written_tombs.count; i++)
+        refs_push(&c->tombs, c->written_tombs.at[i]);
+    c->written_tombs.count = 0;
     c->owed.count = 0;
     refs_release(&c->closed_dirty);
     mem_free(c->closed_bases);
@@ -185,7 +188,8 @@ struct row_source *row_snapshot_rows(struct row_snapshot *s)
 
 /* The row, or its saved image, as the closed epoch had it; NULL when it had none to write.
  * Afterwards the task owes nothing for it. Under the mutex. *never_below: see row_view. */
-static struct row *take_image(struct row_snapshot *s, struct row *r, bool *never_below)
+static struct row *take_image(struct row_snapshot *s, uint32_t ref, struct row *r,
+                              bool *never_below)
 {
     const struct row_cache *c = s->cache;
 
@@ -213,6 +217,8 @@ static struct row *take_image(struct row_snapshot *s, struct row *r, bool *never
     /* Not "no" for a tombstone: it is not in the database yet, and a lookup in the meantime must
      * not go there. */
     r->below = r->marks & ROW_TOMBSTONE ? BELOW_UNKNOWN : BELOW_YES;
+    if (r->marks & ROW_TOMBSTONE)
+        refs_push(&s->cache->written_tombs, ref);
     return r;
 }
 
@@ -226,7 +232,8 @@ static NO_THREAD_SAFETY uint32_t row_snapshot_next(struct row_source *source, st
     buf_clear(&s->chunk);
     mutex_lock(&c->group->mutex);
     while (s->next < s->count && got < max && s->chunk.len < CHUNK_BYTES) {
-        struct row *r = closed_row(s, s->refs[s->next++]);
+        uint32_t ref = s->refs[s->next++];
+        struct row *r = closed_row(s, ref);
         struct row *image;
         struct bytes key = row_key(c, r);
         bool never_below;
@@ -237,7 +244,7 @@ static NO_THREAD_SAFETY uint32_t row_snapshot_next(struct row_source *source, st
             __builtin_prefetch(ahead, 1);
             __builtin_prefetch(ahead + 64);
         }
-        image = take_image(s, r, &never_below);
+        image = take_image(s, ref, r, &never_below);
         if (image == NULL)
             continue;
         buf_append(&s->chunk, key.data, key.len);

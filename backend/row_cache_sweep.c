@@ -2,7 +2,10 @@
  * no writer at work (walks excepted). */
 #include "backend/row_cache_priv.h"
 
-#define TIDY_SLABS 4u /* looked at per batch */
+#define TIDY_SLABS 4u          /* looked at per batch */
+#define TIDY_TOMBSTONES 2048u  /* dropped per batch */
+#define TOMBSTONES_AHEAD 16u
+#define REAP_BYTES_LEAST (8u << 20) /* that must have died before slabs are looked through */
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
@@ -11,22 +14,37 @@ static uint32_t slab_first(const struct row_cache *c, uint32_t id, uint32_t unit
     return unit < c->slabs[id].used ? id << c->unit_bits | unit : 0;
 }
 
-static bool starts_with(struct bytes key, struct bytes prefix)
-{
-    return key.len >= prefix.len && memcmp(key.data, prefix.data, prefix.len) == 0;
-}
-
 void row_walk_init(struct row_walk *w, struct row_cache *c, struct bytes prefix)
 {
     uint32_t owner_len = 0;
 
     *w = (struct row_walk){.cache = c, .prefix = prefix, .slab = 1};
-    if (c->config.is_map && prefix.len > 0)
+    if (c->config.chain == ROW_CHAIN_OWNER && prefix.len > 0)
         owner_len = key_owner_len(prefix, c->config.prefix_len, c->config.ns);
     if (owner_len > 0) {
         w->chained = true;
-        w->ref = owner_head(c, bytes_of(prefix.data, owner_len));
+        w->ref = chain_head(c, bytes_of(prefix.data, owner_len));
     }
+}
+
+void row_walk_init_namespace(struct row_walk *w, struct row_cache *c, struct bytes ns)
+{
+    *w = (struct row_walk){.cache = c, .ns = ns, .slab = 1};
+    if (c->config.chain == ROW_CHAIN_NAMESPACE) {
+        w->chained = true;
+        w->ref = chain_head(c, ns);
+    }
+}
+
+void row_cache_pin(struct row_cache *c)
+{
+    c->pins++;
+}
+
+void row_cache_unpin(struct row_cache *c)
+{
+    ASSERT(c->pins > 0);
+    c->pins--;
 }
 
 /* The next row of the walk, of whatever key; 0 at the end. */
@@ -73,7 +91,7 @@ uint32_t row_walk_next(struct row_walk *w, struct row_view *out, uint32_t max)
     while (got < max && (ref = walk_step(w)) != 0) {
         struct row *r = row_at(c, ref);
 
-        if (w->prefix.len == 0 || starts_with(row_key(c, r), w->prefix))
+        if (bytes_start_with(row_key(c, r), w->prefix) && bytes_end_with(row_key(c, r), w->ns))
             out[got++] = view_of(c, r);
     }
     rows_leave(c);
@@ -90,7 +108,8 @@ struct row_list {
 static bool in_bounds(struct bytes key, const struct scan_bounds *b)
 {
     return (b->lower.len == 0 || bytes_cmp(key, b->lower) >= 0) &&
-           (b->upper.len == 0 || bytes_cmp(key, b->upper) < 0);
+           (b->upper.len == 0 || bytes_cmp(key, b->upper) < 0) &&
+           bytes_end_with(key, b->ns);
 }
 
 /* The bounds lie within the prefix (keyed_scan_range). */
@@ -102,7 +121,10 @@ struct row_list *row_list_new(struct row_cache *c, const struct scan_bounds *bou
 
     l->cache = c;
     rows_enter(c);
-    row_walk_init(&w, c, bounds->prefix);
+    if (bounds->ns.len > 0)
+        row_walk_init_namespace(&w, c, bounds->ns);
+    else
+        row_walk_init(&w, c, bounds->prefix);
     while ((ref = walk_step(&w)) != 0) {
         if (in_bounds(row_key(c, row_at(c, ref)), bounds))
             refs_push(&l->refs, ref);
@@ -175,17 +197,24 @@ static uint32_t move_row(struct row_cache *c, uint32_t from)
     return to;
 }
 
+static void drop_victims_refs(const struct row_cache *c, struct refs *l)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < l->count; i++) {
+        if (!c->slabs[l->at[i] >> c->unit_bits].victim)
+            l->at[kept++] = l->at[i];
+    }
+    l->count = kept;
+}
+
 /* Frees the slabs marked as victims and takes them out of the lists. */
 static void free_victims(struct row_cache *c)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < c->dirty.count; i++) {
-        if (!c->slabs[c->dirty.at[i] >> c->unit_bits].victim)
-            c->dirty.at[kept++] = c->dirty.at[i];
-    }
-    c->dirty.count = kept;
-    kept = 0;
+    drop_victims_refs(c, &c->dirty);
+    drop_victims_refs(c, &c->tombs);
     for (size_t i = 0; i < c->fifo.count; i++) {
         uint32_t id = c->fifo.at[i];
 
@@ -215,21 +244,44 @@ static size_t slabs_reap(struct row_cache *c)
     return empty_bytes;
 }
 
+/* Tombstones that are in the database say nothing that it does not say. */
+static void drop_tombstones(struct row_cache *c)
+{
+    for (uint32_t n = 0; n < TIDY_TOMBSTONES && c->tombs.count > 0; n++) {
+        uint32_t ref = c->tombs.at[--c->tombs.count];
+        struct row *r = row_at(c, ref);
+
+        if (c->tombs.count >= TOMBSTONES_AHEAD)
+            __builtin_prefetch(row_at(c, c->tombs.at[c->tombs.count - TOMBSTONES_AHEAD]), 1);
+        if ((r->marks & (ROW_LIVE | ROW_TOMBSTONE | ROW_DIRTY)) == (ROW_LIVE | ROW_TOMBSTONE)) {
+            row_unlink(c, ref);
+            r->marks = 0;
+        }
+    }
+}
+
+/* Over a database: slabs in which nothing lives any more. The lists of dirty rows are searched each
+ * time, so not before so much more has died that it pays. */
+static void tidy_cache(struct row_cache *c)
+{
+    uint64_t least = REAP_BYTES_LEAST / UNIT_BYTES;
+
+    drop_tombstones(c);
+    if (c->used_units - c->live_units < c->reap_at_units || c->used_units < least)
+        return;
+    slabs_reap(c);
+    c->reap_at_units = c->used_units - c->live_units +
+                       (c->used_units / 4 > least ? c->used_units / 4 : least);
+}
+
 /* When over a third of the rows' bytes is dead: empty slabs go, half-empty ones among the next few
  * are moved together. */
-void row_cache_tidy(struct row_cache *c)
+static void tidy_all(struct row_cache *c)
 {
     bool any = false;
 
-    if (c->group->mode != ROWS_ALL)
-        return; /* eviction does it; here the list of dirty rows would have to be searched each time
-                 */
-    rows_enter(c); /* retires a finished epoch */
-    if (c->group->open || c->used_units < 3u << c->unit_bits ||
-        (c->used_units - c->live_units) * 3 < c->used_units) {
-        rows_leave(c);
+    if (c->used_units < 3u << c->unit_bits || (c->used_units - c->live_units) * 3 < c->used_units)
         return;
-    }
     for (uint32_t i = 0; i < TIDY_SLABS && c->fifo.count > 0; i++) {
         uint32_t id;
         struct slab *s;
@@ -249,6 +301,17 @@ void row_cache_tidy(struct row_cache *c)
     }
     if (any)
         free_victims(c);
+}
+
+void row_cache_tidy(struct row_cache *c)
+{
+    rows_enter(c); /* retires a finished epoch */
+    if (!c->group->open && c->pins == 0) {
+        if (c->group->mode == ROWS_ALL)
+            tidy_all(c);
+        else
+            tidy_cache(c);
+    }
     rows_leave(c);
 }
 
@@ -350,10 +413,9 @@ static enum rc write_dirty(struct row_cache *c, struct refs *dirty, struct row_s
 }
 
 /* What stays moves to open slabs, which are no victims; the rest leaves the index. */
-static uint64_t empty_victims(struct row_cache *c)
+static void empty_victims(struct row_cache *c, struct row_evicted *evicted)
 {
     size_t slabs = c->fifo.count; /* moving makes new ones at the end */
-    uint64_t evicted = 0;
 
     if (c->open_slab != 0 && c->slabs[c->open_slab].victim)
         c->open_slab = 0;
@@ -374,22 +436,23 @@ static uint64_t empty_victims(struct row_cache *c)
                 if (row_at(c, to)->marks & ROW_DIRTY)
                     refs_push(&c->dirty, to);
             } else {
+                evicted->rows++;
+                evicted->live += !(r->marks & ROW_TOMBSTONE);
                 row_unlink(c, ref);
-                evicted++;
             }
         }
     }
-    return evicted;
 }
 
 enum rc row_cache_evict(struct row_cache *c, size_t want_bytes, struct row_sink *sink,
-                        uint64_t *evicted_rows, struct err *err)
+                        struct row_evicted *evicted, struct err *err)
 {
     struct refs dirty = {0};
     size_t reaped;
     enum rc rc;
 
-    ASSERT(c->group->mode == ROWS_DIRTY);
+    *evicted = (struct row_evicted){0};
+    ASSERT(c->group->mode == ROWS_DIRTY && c->pins == 0);
     row_group_retire_done(c->group);
     ASSERT(!c->group->open);
     reaped = slabs_reap(c);
@@ -402,7 +465,7 @@ enum rc row_cache_evict(struct row_cache *c, size_t want_bytes, struct row_sink 
         for (size_t i = 0; i < c->fifo.count; i++)
             c->slabs[c->fifo.at[i]].victim = false;
     } else {
-        *evicted_rows += empty_victims(c);
+        empty_victims(c, evicted);
         free_victims(c);
     }
     refs_release(&dirty);

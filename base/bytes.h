@@ -28,6 +28,14 @@ static inline bool bytes_eq(struct bytes a, struct bytes b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
+static inline bool bytes_start_with(struct bytes b, struct bytes prefix)
+{
+    return prefix.len == 0 || (b.len >= prefix.len && memcmp(b.data, prefix.data, prefix.len) == 0);
+}
+static inline bool bytes_end_with(struct bytes b, struct bytes end)
+{
+    return end.len == 0 || (b.len >= end.len && memcmp(b.data + b.len - end.len, end.data, end.len) == 0);
+}
 /* <0, 0, >0: bytewise order, a prefix sorts first. */
 int bytes_cmp(struct bytes a, struct bytes b);
 

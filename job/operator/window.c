@@ -1,15 +1,15 @@
 /* window.c - GROUP BY over TUMBLE windows with event time. See operators.h.
  *
  * A group's totals are keyed by (key, window end); the namespace of Flink's window-aggs. When the watermark passes a window's end
- * its groups leave, window by window in time order, in pieces: a piece of keys is read by a scan, emitted, deleted. The watermark is
- * passed on after the last of them. Open windows and the watermark are union state, so that a restore fires each window once and counts late
+ * its groups leave, window by window in time order, in pieces: a piece of the window's keys is read by a scan, emitted, deleted. The
+ * watermark is passed on after the last of them. Open windows and the watermark are union state, so that a restore fires each window once and counts late
  * rows as before. After: WindowAggOperator (flink-table-runtime). */
 #include "job/operator/keyed_totals.h"
 #include "job/operator/tumble.h"
 
 #define OPEN_WINDOWS_STATE "open-windows" /* items: window end, big-endian */
 #define WATERMARK_STATE "watermark"       /* one item */
-#define FIRE_KEYS_MAX 65536u              /* keys read before they are deleted */
+#define FIRE_KEYS_MAX (1u << 20) /* a scan ends after so many, so that the state may give back memory, and begins anew */
 
 struct window_op {
     struct operator op;
@@ -29,7 +29,8 @@ struct window_op {
     int64_t firing_end;
     int64_t pending_watermark_ms; /* passed on when done */
     struct keyed_cursor *cursor;
-    struct key_builder fired, piece; /* to delete; at hand */
+    uint32_t scanned; /* keys that the cursor gave */
+    struct key_builder piece;
     struct bytes *scan_keys, *scan_values;
     const void **scan_rows;
     struct batch_builder *key_columns;
@@ -112,7 +113,6 @@ static enum rc window_open(struct operator *op, const struct operator_context *c
     w->key_columns = batch_builder_new(&w->totals.key.schema);
     w->columns = mem_calloc(w->spec->output->field_count + 4, sizeof *w->columns);
     w->bounds = mem_alloc(3 * TOTALS_ROWS_MAX * sizeof *w->bounds);
-    key_builder_init(&w->fired, ctx->key_group_count, KEY_NS_BIGINT);
     key_builder_init(&w->piece, ctx->key_group_count, KEY_NS_BIGINT);
     restore_times(w);
     return RC_OK;
@@ -123,10 +123,7 @@ static enum rc window_open(struct operator *op, const struct operator_context *c
 static enum rc apply_rows(struct window_op *w, const struct batch *in, const int64_t *ends, struct err *err)
 {
     struct keyed_totals *t = &w->totals;
-    uint32_t *rows = w->sel;
 
-    for (uint32_t i = 0; i < in->rows; i++)
-        rows[i] = i;
     for (uint32_t from = 0; from < in->rows;) {
         uint32_t n = keyed_totals_chunk(t, in, false);
         struct key_batch keys;
@@ -134,7 +131,7 @@ static enum rc apply_rows(struct window_op *w, const struct batch *in, const int
         n = n < TOTALS_ROWS_BEST ? n : TOTALS_ROWS_BEST;
         if (n > in->rows - from)
             n = in->rows - from;
-        RETURN_IF_ERR(row_key_keys(t->key.rows, in, rows + from, 0, n, ends + from, &keys, err));
+        RETURN_IF_ERR(row_key_keys(t->key.rows, in, NULL, from, n, ends + from, &keys, err));
         RETURN_IF_ERR(keyed_totals_apply(t, in, from, n, &keys, false, false, err));
         RETURN_IF_ERR(text_calls_store(&t->text, &keys, t->dedup, err));
         from += n;
@@ -174,12 +171,18 @@ static enum rc window_process(struct operator *op, struct batch *in, struct outp
 
 /* ---- firing --------------------------------------------------------------------------------------- */
 
+static enum rc begin_scan(struct window_op *w, struct err *err)
+{
+    w->scanned = 0;
+    return keyed_scan_namespace(w->totals.state, w->firing_end, &w->cursor, err);
+}
+
 static enum rc next_window(struct window_op *w, struct output *out, struct err *err)
 {
     if (w->open_count > 0 && tumble_fires_at(&w->tumble, w->open[0]) <= w->watermark_ms) {
         w->firing = true;
         w->firing_end = w->open[0];
-        return keyed_scan_open(w->totals.state, (struct bytes){0}, &w->cursor, err);
+        return begin_scan(w, err);
     }
     w->firing = false;
     w->ctx->metrics->watermark_ms = w->pending_watermark_ms;
@@ -222,31 +225,21 @@ static enum rc emit_piece(struct window_op *w, uint32_t n, struct output *out, s
     return out->batch(out, &result, err);
 }
 
-/* The keys read so far have left: their groups go. */
-static enum rc delete_fired(struct window_op *w, struct err *err)
+/* The groups of the piece have left: they go. */
+static enum rc delete_piece(struct window_op *w, struct err *err)
 {
-    struct key_batch keys = key_builder_batch(&w->fired);
+    struct key_batch keys = key_builder_batch(&w->piece);
 
-    if (keys.count == 0)
-        return RC_OK;
     RETURN_IF_ERR(keyed_del(w->totals.state, &keys, err));
-    for (uint32_t from = 0; w->totals.text.count > 0 && from < keys.count; from += TOTALS_ROWS_MAX) {
-        struct key_batch some = {keys.count - from < TOTALS_ROWS_MAX ? keys.count - from : TOTALS_ROWS_MAX,
-                                 keys.data, keys.offsets + from};
-
-        RETURN_IF_ERR(text_calls_delete(&w->totals.text, &some, err));
-    }
-    key_builder_clear(&w->fired);
-    return RC_OK;
+    return w->totals.text.count == 0 ? RC_OK : text_calls_delete(&w->totals.text, &keys, err);
 }
 
 static enum rc end_scan(struct window_op *w, bool window_done, struct output *out, struct err *err)
 {
     keyed_scan_close(w->cursor);
     w->cursor = NULL;
-    RETURN_IF_ERR(delete_fired(w, err));
     if (!window_done)
-        return keyed_scan_open(w->totals.state, (struct bytes){0}, &w->cursor, err);
+        return begin_scan(w, err);
     RETURN_IF_ERR(distinct_calls_delete_window(&w->totals.distinct, w->firing_end, err));
     memmove(w->open, w->open + 1, (w->open_count - 1) * sizeof *w->open);
     w->open_count--;
@@ -256,8 +249,7 @@ static enum rc end_scan(struct window_op *w, bool window_done, struct output *ou
 static enum rc window_drain(struct operator *op, struct output *out, bool *more, struct err *err)
 {
     struct window_op *w = (struct window_op *)op;
-    struct key_parts parts;
-    uint32_t got, n = 0;
+    uint32_t got;
 
     *more = false;
     if (!w->firing)
@@ -268,16 +260,15 @@ static enum rc window_drain(struct operator *op, struct output *out, bool *more,
         if (w->scan_values[i].len != w->totals.layout.row_bytes)
             return err_set(err, RC_CORRUPT, "%s: a row of window-aggs has %zu bytes instead of %u",
                            w->ctx->operator_name, w->scan_values[i].len, w->totals.layout.row_bytes);
-        RETURN_IF_ERR(key_split(w->scan_keys[i], w->ctx->key_group_count, KEY_NS_BIGINT, &parts, err));
-        if (parts.window != w->firing_end)
-            continue;
         RETURN_IF_ERR(key_builder_add_raw(&w->piece, w->scan_keys[i], err));
-        RETURN_IF_ERR(key_builder_add_raw(&w->fired, w->scan_keys[i], err));
-        w->scan_rows[n++] = w->scan_values[i].data;
+        w->scan_rows[i] = w->scan_values[i].data;
     }
-    if (n > 0)
-        RETURN_IF_ERR(emit_piece(w, n, out, err));
-    if (got == 0 || w->fired.count >= FIRE_KEYS_MAX)
+    if (got > 0) {
+        RETURN_IF_ERR(emit_piece(w, got, out, err));
+        RETURN_IF_ERR(delete_piece(w, err));
+    }
+    w->scanned += got;
+    if (got == 0 || w->scanned >= FIRE_KEYS_MAX)
         RETURN_IF_ERR(end_scan(w, got == 0, out, err));
     *more = w->firing;
     return RC_OK;
@@ -328,7 +319,6 @@ static void window_close(struct operator *op, bool clean)
     keyed_totals_release(&w->totals);
     batch_builder_free(w->kept);
     batch_builder_free(w->key_columns);
-    key_builder_release(&w->fired);
     key_builder_release(&w->piece);
     mem_free(w->open);
     mem_free(w->ends);

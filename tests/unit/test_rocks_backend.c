@@ -523,6 +523,157 @@ START_TEST(failed_flush_breaks_the_backend_for_good)
 }
 END_TEST
 
+/* ---- windows --------------------------------------------------------------------------------- */
+
+#define WINDOW_KEYS 3000u
+
+static const struct state_desc totals = {
+    "window-aggs", STATE_VALUE, "ROW<`k` BIGINT>", "BIGINT", "", "ROW<`n` BIGINT>", 16, 0, "", 0};
+
+static struct keyed_backend *open_windows(enum backend_kind kind, uint64_t memory_bytes,
+                                          struct keyed_state **s)
+{
+    struct keyed_backend_config config = {
+        .env = dir_target_env(),
+        .kind = kind,
+        .range = {0, 127},
+        .key_group_count = 128,
+        .local_dir = arena_printf(arena, "%s/windows", tmp.path),
+        .backend_id = "0123456789abcdef0123456789abcdef",
+        .name = "WindowAggregate (1/1)",
+        .memory_bytes = memory_bytes,
+        .max_open_files = -1,
+        .restore_operator = "WindowAggregate"};
+    struct keyed_backend *b;
+    struct err err = {0};
+
+    ck_assert_ok(keyed_backend_open(&config, &b, &err));
+    ck_assert_ok(keyed_state_open(b, &totals, s, &err));
+    return b;
+}
+
+static void fill_window(struct keyed_state *s, int64_t window)
+{
+    struct key_builder keys;
+    struct key_batch batch;
+    void *rows[WINDOW_KEYS];
+    uint8_t fresh[WINDOW_KEYS];
+    struct err err = {0};
+
+    key_builder_init(&keys, 128, KEY_NS_BIGINT);
+    for (uint32_t k = 0; k < WINDOW_KEYS; k++) {
+        uint8_t row[16] = {0};
+
+        put_le64(row + 8, k);
+        if (key_builder_add(&keys, k % 128, bytes_of(row, 16), window, (struct bytes){0}, &err) !=
+            RC_OK)
+            ck_abort_msg("%s", err.msg);
+    }
+    batch = key_builder_batch(&keys);
+    ck_assert_ok(keyed_upsert(s, &batch, rows, fresh, &err));
+    for (uint32_t k = 0; k < WINDOW_KEYS; k++)
+        put_le64(rows[k], (uint64_t)window * 1000000 + k);
+    key_builder_release(&keys);
+}
+
+/* Reads one window in pieces, deleting each while the cursor stands behind it. How many there were. */
+static uint32_t empty_window(struct keyed_state *s, int64_t window)
+{
+    static uint8_t seen[WINDOW_KEYS];
+    struct bytes keys[700], values[700];
+    struct keyed_cursor *c;
+    struct key_builder gone;
+    uint32_t got, n = 0;
+    struct err err = {0};
+
+    memset(seen, 0, sizeof seen);
+    key_builder_init(&gone, 128, KEY_NS_BIGINT);
+    ck_assert_ok(keyed_scan_namespace(s, window, &c, &err));
+    do {
+        struct key_batch batch;
+
+        ck_assert_ok(keyed_scan_next(c, 700, keys, values, &got, &err));
+        key_builder_clear(&gone);
+        for (uint32_t i = 0; i < got; i++) {
+            uint64_t k = get_le64(keys[i].data + 1 + 4 + 8);
+
+            if (get_be64(keys[i].data + keys[i].len - 8) != (uint64_t)window ||
+                k >= WINDOW_KEYS || seen[k]++ != 0 ||
+                get_le64(values[i].data) != (uint64_t)window * 1000000 + k)
+                ck_abort_msg("window %lld gave key %llu", (long long)window, (unsigned long long)k);
+            if (key_builder_add_raw(&gone, keys[i], &err) != RC_OK)
+                ck_abort_msg("%s", err.msg);
+        }
+        batch = key_builder_batch(&gone);
+        ck_assert_ok(keyed_del(s, &batch, &err));
+        n += got;
+    } while (got > 0);
+    keyed_scan_close(c);
+    key_builder_release(&gone);
+    return n;
+}
+
+static const struct {
+    enum backend_kind kind;
+    uint64_t memory_bytes;
+} stores[] = {{BACKEND_HASHMAP, 0}, {BACKEND_ROCKSDB, 64u << 20}, {BACKEND_ROCKSDB, 1u << 20}};
+
+/* In memory, in memory and in the database, and mostly in the database alone. */
+START_TEST(windows_are_read_and_deleted_one_by_one)
+{
+    struct keyed_state *s;
+    struct keyed_backend *b = open_windows(stores[_i].kind, stores[_i].memory_bytes, &s);
+    struct keyed_handle h;
+    uint64_t sum;
+
+    for (int64_t w = 1; w <= 6; w++) {
+        fill_window(s, w);
+        if (w % 2 == 0)
+            snapshot(b, (uint64_t)w, &h);
+    }
+    for (int64_t w = 1; w <= 6; w++) {
+        ck_assert_uint_eq(empty_window(s, w), WINDOW_KEYS);
+        ck_assert_uint_eq(empty_window(s, w), 0);
+        if (w == 3)
+            snapshot(b, 7, &h);
+        ck_assert_uint_eq(sum_up(s, &sum), (uint32_t)(6 - w) * WINDOW_KEYS);
+        if (w == 4)
+            fill_window(s, 2); /* and again, over what has been deleted below */
+        if (w == 4)
+            ck_assert_uint_eq(empty_window(s, 2), WINDOW_KEYS);
+    }
+    keyed_backend_close(b);
+}
+END_TEST
+
+/* What dies gives its memory back, whether it ever reached the database or not, long before the
+ * budget is full. */
+START_TEST(windows_that_are_over_take_no_memory)
+{
+    struct keyed_state *s;
+    struct keyed_backend *b = open_windows(BACKEND_ROCKSDB, 512u << 20, &s);
+    struct keyed_stats stats;
+    struct keyed_handle h;
+
+    for (int64_t w = 1; w <= 200; w++) {
+        fill_window(s, w);
+        if (w % 20 == 0)
+            snapshot(b, (uint64_t)w, &h); /* leaves tombstones to come */
+        ck_assert_uint_eq(empty_window(s, w), WINDOW_KEYS);
+        keyed_stats(b, &stats);
+        ck_assert_uint_lt(stats.cache_bytes, 30u << 20); /* of 77 MB in all */
+    }
+    snapshot(b, 201, &h);
+    fill_window(s, 201);
+    ck_assert_uint_eq(empty_window(s, 201), WINDOW_KEYS);
+    fill_window(s, 202);
+    keyed_stats(b, &stats);
+    ck_assert_uint_le(stats.entries_cached, 2 * WINDOW_KEYS);
+    ck_assert_uint_eq(stats.evictions, 0);
+    keyed_backend_close(b);
+}
+END_TEST
+
 TEST_MAIN("rocks_backend", tcase_set_timeout(tc, 300);
           tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, later_checkpoints_share_files_also_after_a_restore);
@@ -535,4 +686,6 @@ TEST_MAIN("rocks_backend", tcase_set_timeout(tc, 300);
           tcase_add_test(tc, failed_publishing_leaves_everything_for_the_next_checkpoint);
           tcase_add_test(tc, evictions_never_enter_the_image_of_a_closed_epoch);
           tcase_add_test(tc, closing_with_an_open_snapshot_waits_and_frees_it);
-          tcase_add_test(tc, failed_flush_breaks_the_backend_for_good))
+          tcase_add_test(tc, failed_flush_breaks_the_backend_for_good);
+          tcase_add_loop_test(tc, windows_are_read_and_deleted_one_by_one, 0, ARRAY_LEN(stores));
+          tcase_add_test(tc, windows_that_are_over_take_no_memory))

@@ -363,7 +363,7 @@ START_TEST(random_batches_agree_with_a_sorted_map)
 
         random_step(&w, shapes[shape].space);
         if (w.dirty_mode && rng_below(&w.rng, 10) == 0) {
-            uint64_t evicted = 0;
+            struct row_evicted evicted;
 
             ck_assert_ok(row_cache_evict(w.cache, rng_below(&w.rng, 3) * 40000, &w.below.sink,
                                          &evicted, &err));
@@ -469,7 +469,7 @@ START_TEST(row_that_is_born_and_dies_between_flushes_never_gets_below)
 {
     struct world w;
     struct key_batch keys;
-    uint64_t evicted = 0;
+    struct row_evicted evicted;
     struct err err = {0};
 
     world_init(&w, ROWS_DIRTY, 16, false, 5);
@@ -488,7 +488,7 @@ START_TEST(deleting_what_exists_below_leaves_a_tombstone)
 {
     struct world w;
     struct key_batch keys;
-    uint64_t evicted = 0;
+    struct row_evicted evicted;
     struct err err = {0};
 
     world_init(&w, ROWS_DIRTY, 16, false, 5);
@@ -496,7 +496,7 @@ START_TEST(deleting_what_exists_below_leaves_a_tombstone)
     keys = key_builder_batch(&w.keys);
     do_upsert(&w, keys);
     ck_assert_ok(row_cache_evict(w.cache, SIZE_MAX, &w.below.sink, &evicted, &err));
-    ck_assert_uint_eq(evicted, 1);
+    ck_assert_uint_eq(evicted.rows, 1);
     ck_assert_uint_eq(w.below.rows.count, 1);
     do_del(&w, keys); /* not cached: may exist */
     do_get(&w, keys);
@@ -514,7 +514,7 @@ START_TEST(tombstone_on_its_way_to_the_database_is_not_forgotten)
     struct key_batch keys;
     struct row_snapshot *s;
     struct row_view views[10];
-    uint64_t evicted = 0;
+    struct row_evicted evicted;
     struct err err = {0};
 
     world_init(&w, ROWS_DIRTY, 16, false, 5);
@@ -543,7 +543,7 @@ START_TEST(failed_lookups_and_writes_change_nothing)
     struct key_batch keys;
     void *rows[200];
     uint8_t fresh[200];
-    uint64_t evicted = 0;
+    struct row_evicted evicted;
     struct err err = {0};
 
     world_init(&w, ROWS_DIRTY, 16, true, 5);
@@ -572,7 +572,7 @@ START_TEST(eviction_frees_memory_and_keeps_what_was_used_again)
     struct world w;
     struct row_view view;
     struct key_batch keys;
-    uint64_t evicted = 0;
+    struct row_evicted evicted;
     size_t before, hot_left = 0;
     struct err err = {0};
 
@@ -591,7 +591,7 @@ START_TEST(eviction_frees_memory_and_keeps_what_was_used_again)
     before = row_group_bytes(w.group);
     ck_assert_ok(row_cache_evict(w.cache, before / 2, &w.below.sink, &evicted, &err));
     ck_assert_uint_le(row_group_bytes(w.group), before * 3 / 4);
-    ck_assert_uint_ge(evicted, 1500);
+    ck_assert_uint_ge(evicted.rows, 1500);
     key_builder_clear(&w.keys);
     for (uint64_t n = 0; n < 100; n++)
         add_key(&w.keys, n * 60);
