@@ -4,9 +4,24 @@
 
 /* ---- dispatch -------------------------------------------------------------------------------- */
 
+static void end_changes(struct backend_core *core, int64_t restore_ns)
+{
+    for (size_t i = 0; i < core->state_count; i++)
+        if (core->states[i]->changed_rows > 0)
+            log_line(core->env->log, LOG_INFO,
+                     "state rewritten for another type task=\"%s\" state=\"%s\" rows=%llu "
+                     "restore_ms=%lld",
+                     core->name, core->states[i]->desc.name,
+                     (unsigned long long)core->states[i]->changed_rows,
+                     (long long)(restore_ns / NS_PER_MS));
+    core->change_count = 0;
+    core->changes = NULL;
+}
+
 enum rc keyed_backend_open(const struct keyed_backend_config *config, struct keyed_backend **out,
                            struct err *err)
 {
+    int64_t start = clock_mono_ns(config->env->clock);
     enum rc rc;
 
     *out = NULL;
@@ -17,6 +32,7 @@ enum rc keyed_backend_open(const struct keyed_backend_config *config, struct key
                                          : heap_backend_open(config, out, err);
     if (rc == RC_OK) {
         core_of(*out)->restoring = false;
+        end_changes(core_of(*out), clock_mono_ns(config->env->clock) - start);
         return RC_OK;
     }
     if (config->restore_count > 0)
@@ -192,6 +208,8 @@ void core_init(struct backend_core *core, const struct keyed_backend_ops *ops,
     core->rows = row_group_new(mode, rng_u64(&rng));
     core->slab_bytes = slab_bytes;
     core->restoring = true;
+    core->change_count = config->change_count;
+    core->changes = config->changes;
     mutex_init(&core->write_mutex);
     cond_init(&core->write_ended);
 }
@@ -423,11 +441,51 @@ enum rc core_convert_rows(struct core_state *s, const struct ttl_shape *was, int
     return RC_OK;
 }
 
+const struct state_change *core_change_of(const struct backend_core *core, const char *name)
+{
+    for (size_t i = 0; i < core->change_count; i++) {
+        if (strcmp(core->changes[i].was->name, text(name)) == 0)
+            return &core->changes[i];
+    }
+    return NULL;
+}
+
+enum rc core_convert(struct core_state *s, const struct state_change *change, struct bytes from,
+                     struct buf *out, struct err *err)
+{
+    uint32_t size = state_desc_row_bytes(&s->desc), was_size = state_desc_row_bytes(change->was);
+    uint32_t time_bytes = size - s->desc.fixed_value_bytes; /* its time goes along */
+    uint8_t *to;
+
+    if (from.len != was_size)
+        return err_set(err, RC_CORRUPT, "state %s: value of %zu bytes instead of %u", s->desc.name,
+                       from.len, was_size);
+    buf_reserve(out, size);
+    to = out->data + out->len;
+    memcpy(to, from.data, time_bytes);
+    RETURN_IF_ERR(change->convert(change->ctx, from.data + time_bytes, to + time_bytes, err));
+    out->len += size;
+    s->changed_rows++;
+    return RC_OK;
+}
+
 static enum rc restore_state(struct backend_core *core, const struct state_desc *desc,
                              struct core_state **out, struct err *err)
 {
+    const struct state_change *change = core_change_of(core, desc->name);
     struct core_state *s = core_find(core, text(desc->name));
+    struct state_desc is;
 
+    *out = NULL;
+    if (change != NULL && !same_desc(change->was, desc))
+        return differ(change->was, desc, RC_CORRUPT, "another handle", "this handle", err);
+    if (change != NULL && change->is == NULL)
+        return RC_OK; /* dropped */
+    if (change != NULL) {
+        is = *change->is;
+        is.ttl_ms = desc->ttl_ms; /* turned on or off when the job opens it */
+        desc = &is;
+    }
     if (s == NULL)
         RETURN_IF_ERR(core_add(core, desc, &s, err));
     else if (!same_desc(&s->desc, desc))

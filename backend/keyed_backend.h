@@ -13,6 +13,7 @@
 #define VARVE_BACKEND_KEYED_BACKEND_H
 
 #include "backend/snapshot_target.h"
+#include "backend/state_change.h"
 #include "base/env.h"
 
 /* `count` keys in one block: key i is data[offsets[i] .. offsets[i+1]). */
@@ -55,6 +56,8 @@ struct keyed_backend_config {
     size_t restore_count;   /* handles that meet the range; files have resolved_path */
     const struct keyed_handle *restore;
     const char *restore_operator; /* for messages */
+    size_t change_count;          /* restored states that are not taken as they are */
+    const struct state_change *changes;
 };
 
 /* Opens and restores. Every file is checked before use (C13): size and digest; entries outside

@@ -25,6 +25,7 @@ struct core_state {
     struct ttl_shape ttl;
     struct buf trimmed; /* scratch of core_append_rules */
     bool opened;        /* by the job, not only restored */
+    uint64_t changed_rows; /* values that were rewritten when it was restored */
 };
 struct backend_core {
     struct keyed_backend base; /* first */
@@ -38,6 +39,8 @@ struct backend_core {
     uint32_t slab_bytes;
     struct core_state **states;
     size_t state_count;
+    size_t change_count; /* of the restore; only while the backend is opened */
+    const struct state_change *changes;
     struct keyed_snapshot *snapshot; /* the open one, or NULL */
     bool restoring;                  /* the backend is being opened */
     struct mutex write_mutex;        /* over write_runs */
@@ -95,7 +98,13 @@ struct state_desc *core_describe(const struct backend_core *core, size_t state_c
  * time-to-live goes on from the latest of them. */
 MUST_USE enum rc core_check_handles(struct backend_core *core,
                                     const struct keyed_backend_config *config, struct err *err);
-/* Registers the states of a handle; ids[i] = our state of the handle's state i, in `arena`. */
+/* What becomes of a restored state; NULL: it is taken as it is. */
+const struct state_change *core_change_of(const struct backend_core *core, const char *name);
+/* Appends a restored value as it is from now on. RC_CORRUPT: it has another size than its state. */
+MUST_USE enum rc core_convert(struct core_state *s, const struct state_change *change,
+                              struct bytes from, struct buf *out, struct err *err);
+/* Registers the states of a handle; states[i] = our state of the handle's state i, in `arena`; NULL:
+ * it is dropped. */
 MUST_USE enum rc core_restore_states(struct backend_core *core, const struct keyed_handle *h,
                                      const char *what, struct arena *arena,
                                      struct core_state ***states, struct err *err);

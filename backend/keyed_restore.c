@@ -8,15 +8,19 @@
 
 struct restore {
     struct backend_core *core;
-    struct core_state **states; /* by the handle's state id */
+    const struct keyed_handle *handle;
+    struct core_state **states; /* by the handle's state id; NULL: dropped */
     struct key_builder keys;
+    struct buf converted; /* values of one batch, of a state that changes */
+    struct bytes values[RESTORE_BATCH];
 };
 
 /* Bytes from outside: keyed_put would assert. */
-static enum rc check_entry(const struct restore *r, const struct core_state *s, struct bytes key,
+static enum rc check_entry(const struct restore *r, uint32_t state_id, struct bytes key,
                            struct bytes value, struct err *err)
 {
-    uint32_t group, row_bytes = state_desc_row_bytes(&s->desc);
+    const struct core_state *s = r->states[state_id];
+    uint32_t group, row_bytes = state_desc_row_bytes(&r->handle->states[state_id]);
 
     if (key.len < r->core->prefix_len)
         return err_set(err, RC_CORRUPT, "state %s: key of %zu bytes", s->desc.name, key.len);
@@ -30,23 +34,43 @@ static enum rc check_entry(const struct restore *r, const struct core_state *s, 
     return RC_OK;
 }
 
+/* *values, when the state changes: the same as they are from now on, in r->values. */
+static enum rc convert_batch(struct restore *r, struct core_state *s, uint32_t count,
+                             const struct bytes **values, struct err *err)
+{
+    const struct state_change *change = core_change_of(r->core, s->desc.name);
+    size_t size = state_desc_row_bytes(&s->desc);
+
+    if (change == NULL)
+        return RC_OK;
+    buf_clear(&r->converted);
+    for (uint32_t i = 0; i < count; i++)
+        RETURN_IF_ERR(core_convert(s, change, (*values)[i], &r->converted, err));
+    for (uint32_t i = 0; i < count; i++)
+        r->values[i] = bytes_of(r->converted.data + i * size, size);
+    *values = r->values;
+    return RC_OK;
+}
+
 static enum rc restore_put(void *ctx, uint32_t state_id, uint32_t count, const struct bytes *keys,
                            const struct bytes *values, struct err *err)
 {
     struct restore *r = ctx;
     struct core_state *s = r->states[state_id];
 
-    for (uint32_t from = 0; from < count; from += RESTORE_BATCH) {
+    for (uint32_t from = 0; s != NULL && from < count; from += RESTORE_BATCH) {
         uint32_t to = from + RESTORE_BATCH < count ? from + RESTORE_BATCH : count;
+        const struct bytes *some = values + from;
         struct key_batch batch;
 
         key_builder_clear(&r->keys);
         for (uint32_t i = from; i < to; i++) {
-            RETURN_IF_ERR(check_entry(r, s, keys[i], values[i], err));
+            RETURN_IF_ERR(check_entry(r, state_id, keys[i], values[i], err));
             RETURN_IF_ERR(key_builder_add_raw(&r->keys, keys[i], err));
         }
+        RETURN_IF_ERR(convert_batch(r, s, to - from, &some, err));
         batch = key_builder_batch(&r->keys);
-        RETURN_IF_ERR(keyed_put(&s->base, &batch, values + from, err));
+        RETURN_IF_ERR(keyed_put(&s->base, &batch, some, err));
     }
     return RC_OK;
 }
@@ -54,30 +78,35 @@ static enum rc restore_put(void *ctx, uint32_t state_id, uint32_t count, const s
 enum rc core_restore_entries(struct backend_core *core, const struct keyed_backend_config *config,
                              const struct keyed_handle *h, struct err *err)
 {
-    struct restore r = {.core = core};
+    struct restore *r = mem_calloc(1, sizeof *r);
     struct arena *arena = arena_new(0);
     struct key_group_range range = key_group_range_meet(core->range, h->range);
     enum rc rc;
 
-    key_builder_init(&r.keys, core->key_group_count, KEY_NS_VOID);
-    GOTO_IF_ERR(core_restore_states(core, h, "handle", arena, &r.states, err));
+    r->core = core;
+    r->handle = h;
+    key_builder_init(&r->keys, core->key_group_count, KEY_NS_VOID);
+    GOTO_IF_ERR(core_restore_states(core, h, "handle", arena, &r->states, err));
     for (size_t i = 0; i < h->state_count; i++) {
         struct keyed_state *ignored; /* the same one, now with its place in the database */
 
-        GOTO_IF_ERR(keyed_state_open(&core->base, &h->states[i], &ignored, err));
+        if (r->states[i] != NULL)
+            GOTO_IF_ERR(keyed_state_open(&core->base, &r->states[i]->desc, &ignored, err));
     }
     switch (h->kind) {
     case KEYED_STREAM:
-        rc = keyed_stream_read(core->env->fs, h, range, restore_put, &r, err);
+        rc = keyed_stream_read(core->env->fs, h, range, restore_put, r, err);
         break;
     case KEYED_ROCKS:
-        rc = rocks_restore_read(core->env, config->local_dir, h, range, restore_put, &r, err);
+        rc = rocks_restore_read(core->env, config->local_dir, h, range, restore_put, r, err);
         break;
     default:
         rc = err_set(err, RC_VERSION, "handle of kind %d", (int)h->kind);
     }
 out:
-    key_builder_release(&r.keys);
+    key_builder_release(&r->keys);
+    buf_release(&r->converted);
+    mem_free(r);
     arena_free(arena);
     return rc;
 }

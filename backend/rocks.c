@@ -416,6 +416,23 @@ enum rc rocks_cf_create(struct rocks_db *db, const char *name, struct rocks_cf *
     return RC_OK;
 }
 
+enum rc rocks_cf_drop(struct rocks_cf *cf, struct err *err)
+{
+    struct rocks_db *db = cf->db;
+    char *error = NULL;
+    size_t i = 0;
+
+    rocksdb_drop_column_family(db->db, cf->handle, &error);
+    RETURN_IF_ERR(take_error(error, err, "drop column family"));
+    while (db->cfs[i] != cf)
+        i++;
+    memmove(db->cfs + i, db->cfs + i + 1, (--db->cf_count - i) * sizeof(struct rocks_cf *));
+    rocksdb_column_family_handle_destroy(cf->handle);
+    mem_free(cf->name);
+    mem_free(cf);
+    return RC_OK;
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 enum rc rocks_get(struct rocks_cf *cf, const struct bytes *keys, uint32_t count,

@@ -40,6 +40,8 @@ const char *rocks_cf_name(const struct rocks_cf *cf);
 struct rocks_cf *rocks_cf_find(const struct rocks_db *db, const char *name); /* NULL: none */
 MUST_USE enum rc rocks_cf_create(struct rocks_db *db, const char *name, struct rocks_cf **out,
                                  struct err *err);
+/* The family and what it holds; cf is gone, a new one may have its name. */
+MUST_USE enum rc rocks_cf_drop(struct rocks_cf *cf, struct err *err);
 
 /* What compactions of a family leave out or change; functions are called by threads of RocksDB. */
 enum rocks_verdict { ROCKS_KEEP, ROCKS_REMOVE, ROCKS_CHANGE };

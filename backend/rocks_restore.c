@@ -270,11 +270,25 @@ enum rc rocks_restore_read(const struct env *env, const char *scratch_dir,
 struct iter_rows {
     struct row_source source; /* first */
     struct rocks_iter *it;
-    uint32_t fixed_value_bytes;
+    struct core_state *state;
+    const struct state_change *change; /* NULL: values are taken as they are */
     struct buf data;
     enum rc rc;
     struct err *err;
 };
+
+/* Appends a value as it is from now on. */
+static enum rc take_value(struct iter_rows *r, struct bytes value)
+{
+    uint32_t row_bytes = state_desc_row_bytes(&r->state->desc);
+
+    if (r->change != NULL)
+        return core_convert(r->state, r->change, value, &r->data, r->err);
+    if (row_bytes != 0 && value.len != row_bytes)
+        return err_set(r->err, RC_CORRUPT, "value of %zu bytes instead of %u", value.len, row_bytes);
+    buf_append(&r->data, value.data, value.len);
+    return RC_OK;
+}
 
 static uint32_t iter_rows_next(struct row_source *source, struct row_view *out, uint32_t max)
 {
@@ -285,15 +299,14 @@ static uint32_t iter_rows_next(struct row_source *source, struct row_view *out, 
     buf_clear(&r->data);
     while (got < max && r->data.len < SCAN_BYTES && r->rc == RC_OK &&
            rocks_iter_next(r->it, &key, &value, &r->rc, r->err)) {
-        if (r->fixed_value_bytes != 0 && value.len != r->fixed_value_bytes) {
-            r->rc = err_set(r->err, RC_CORRUPT, "value of %zu bytes instead of %u", value.len,
-                            r->fixed_value_bytes);
-            break;
-        }
+        size_t key_end;
+
         buf_append(&r->data, key.data, key.len);
-        buf_append(&r->data, value.data, value.len);
-        out[got++] = (struct row_view){
-            .key.len = key.len, .value.len = value.len, .dirty = true};
+        key_end = r->data.len;
+        r->rc = take_value(r, value);
+        if (r->rc == RC_OK)
+            out[got++] = (struct row_view){
+                .key.len = key.len, .value.len = r->data.len - key_end, .dirty = true};
     }
     for (uint32_t i = 0, at = 0; i < got; i++) {
         out[i].key.data = r->data.data + at;
@@ -310,7 +323,8 @@ static enum rc copy_state(struct rocks_backend *b, struct core_state *s, struct 
     struct iter_rows rows = {
         .source = {iter_rows_next, UINT64_MAX, UINT64_MAX},
         .it = iter_of_range(from, range, b->core.prefix_len),
-        .fixed_value_bytes = state_desc_row_bytes(&s->desc),
+        .state = s,
+        .change = core_change_of(&b->core, s->desc.name),
         .err = err,
     };
     enum rc rc = flusher_write(b->flusher, below_of(s)->cf, &rows.source, err);
@@ -339,6 +353,8 @@ static enum rc copy_handle(struct rocks_backend *b, const struct keyed_handle *h
     for (size_t i = 0; rc == RC_OK && i < h->state_count && range.first <= range.last; i++) {
         struct rocks_cf *from = rocks_cf_find(db, h->states[i].name);
 
+        if (states[i] == NULL)
+            continue; /* dropped */
         rc = rocks_attach(b, states[i], err);
         if (rc == RC_OK && from != NULL)
             rc = copy_state(b, states[i], from, range, err);
@@ -372,6 +388,26 @@ static enum rc all_in_range(const struct backend_core *core, struct rocks_db *db
     return rc;
 }
 
+static enum rc drop_state(struct rocks_db *db, const char *name, struct err *err)
+{
+    struct rocks_cf *cf = rocks_cf_find(db, name);
+
+    return cf == NULL ? RC_OK : rocks_cf_drop(cf, err);
+}
+
+/* In a database that was taken over values lie as before: rewritten in one pass, whose rows hide the
+ * old ones. */
+static enum rc rewrite_states(struct rocks_backend *b, struct err *err)
+{
+    for (size_t i = 0; i < b->core.state_count; i++) {
+        struct core_state *s = b->core.states[i];
+
+        if (core_change_of(&b->core, s->desc.name) != NULL && !below_of(s)->empty)
+            RETURN_IF_ERR(copy_state(b, s, below_of(s)->cf, b->core.range, err));
+    }
+    return RC_OK;
+}
+
 /* The handle's files become the database. *done false: it holds entries of other ranges, copy
  * instead. */
 static enum rc take_over(struct rocks_backend *b, const struct keyed_handle *h,
@@ -393,7 +429,8 @@ static enum rc take_over(struct rocks_backend *b, const struct keyed_handle *h,
     arena = arena_new(0);
     rc = core_restore_states(&b->core, h, "handle", arena, &states, err);
     for (size_t i = 0; rc == RC_OK && i < h->state_count; i++)
-        rc = rocks_attach(b, states[i], err);
+        rc = states[i] == NULL ? drop_state(b->db, h->states[i].name, err)
+                               : rocks_attach(b, states[i], err);
     for (size_t i = 0; rc == RC_OK && i < h->file_count; i++) {
         if (is_sst(h->files[i].local_name))
             incremental_add(b->known, h->files[i].local_name, h->files[i].size_bytes,
@@ -425,8 +462,10 @@ enum rc rocks_restore(struct rocks_backend *b, const struct keyed_backend_config
     if (!taken)
         RETURN_IF_ERR(start_empty(b, rocks, err));
     RETURN_IF_ERR(rocks_make_flusher(b, err));
-    RETURN_IF_ERR(rocks_compact(b->db, err));
-    for (size_t i = 0; !taken && i < config->restore_count; i++) {
+    RETURN_IF_ERR(rocks_compact(b->db, err)); /* before anything is written, which may wait for it */
+    if (taken)
+        return rewrite_states(b, err);
+    for (size_t i = 0; i < config->restore_count; i++) {
         if (h[i].kind == KEYED_ROCKS)
             RETURN_IF_ERR(copy_handle(b, &h[i], err));
         else
