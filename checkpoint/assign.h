@@ -9,6 +9,7 @@
 #ifndef VARVE_CHECKPOINT_ASSIGN_H
 #define VARVE_CHECKPOINT_ASSIGN_H
 
+#include "backend/state_change.h"
 #include "checkpoint/metadata.h"
 
 /* An operator of the job that shall start. */
@@ -19,11 +20,19 @@ struct assign_operator {
     uint32_t key_group_count;
     bool key_group_count_set; /* by the user: it must match; else the stored one is adopted */
 };
+/* How keyed states that the snapshot has become those that the operator opens: whoever knows the
+ * operator decides (job/operator/state_fit.h). */
+struct state_fit {
+    size_t change_count;
+    const struct state_change *changes;
+    const char *said; /* which aggregates start empty or are gone, for the user; "": none */
+};
 struct assigned_operator {
     bool restored;            /* false: it was not in the snapshot and starts empty */
     bool finished;            /* it had ended altogether: its tasks end at once */
     uint32_t key_group_count; /* to run with */
     struct subtask_state *subtasks; /* `parallelism` of them; they share the snapshot's strings */
+    struct state_fit fit;           /* not by assign_restore: left for its caller to fill */
 };
 /* State that the new job has no operator for. */
 struct assign_dropped {
@@ -46,16 +55,7 @@ MUST_USE enum rc assign_restore(const struct checkpoint_metadata *snapshot,
                                 bool allow_non_restored, struct arena *arena,
                                 struct assignment *out, struct err *err);
 
-/* Compare what an operator's keyed state held with what it shall hold, before anything starts: by
- * name, kind, key, namespace and value types. A new state without an old one starts empty; an old
- * one without a new one is RC_INVALID unless allow_non_restored. RC_INVALID shows old and new side
- * by side, column by column, and what can be done. */
-MUST_USE enum rc assign_compare_states(const char *operator_name,
-                                       const struct state_desc *old_states, size_t old_count,
-                                       const struct state_desc *new_states, size_t new_count,
-                                       bool allow_non_restored, struct err *err);
-/* The states of an operator over all its handles (the first of each name), for
- * assign_compare_states. */
+/* The states of an operator over all its handles (the first of each name). */
 void assign_states_of(const struct operator_meta *op, struct arena *arena,
                       struct state_desc **states, size_t *count);
 /* "3 keys, 4096 bytes of operator ..." for the log and the dry run; one line for each dropped

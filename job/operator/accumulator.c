@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#define STATE_NAME_CALL_BYTES 180 /* of a call, in the name of a state of its own */
+
 /* ---- layout --------------------------------------------------------------------------------------- */
 
 static enum acc_class class_of(enum type_kind kind)
@@ -34,28 +36,57 @@ static uint32_t fields_of(const struct acc_call *c)
 
 /* Fields are named after the call; where the slot's unit depends on the argument's type (a scale, a timestamp's precision), the type
  * is part of the name, so that a changed column is never read in another unit. */
-static void describe_call(const struct acc_call *c, struct buf *text)
+void acc_field_describe(struct arena *a, const struct acc_call *c, uint32_t field, const char **name,
+                        const char **type)
 {
-    struct buf name = {0};
+    static const char *const parts[] = {"$low", "$high", "$count"};
+    bool counts = c->call.func == AGG_COUNT || c->call.func == AGG_COUNT_STAR;
     bool unit = c->arg_class == ACC_WIDE || (c->arg_class == ACC_INT && !type_is_integer(c->arg_type.kind));
+    const char *part = c->field_count == 1 ? "" : parts[field];
 
-    buf_append_str(&name, c->call.name);
-    if (unit && c->call.arg >= 0 && c->call.func != AGG_COUNT) {
-        buf_append_str(&name, "$");
-        type_print(c->arg_type, false, &name);
+    *type = "BIGINT";
+    if (!counts && c->arg_class == ACC_DOUBLE) {
+        *type = field == 0 ? "DOUBLE" : "BIGINT";
+        part = c->field_count == 1 ? "" : field == 0 ? "$sum" : "$count";
+    } else if (!counts && !is_total(c->call.func) && type_is_integer(c->arg_type.kind)) {
+        *type = type_str(a, c->arg_type, false);
     }
-    buf_cstr(&name);
-    if (is_total(c->call.func) && c->arg_class == ACC_DOUBLE)
-        buf_printf(text, "`%s$sum` DOUBLE, `%s$count` BIGINT, ", name.data, name.data);
-    else if (is_total(c->call.func))
-        buf_printf(text, "`%s$low` BIGINT, `%s$high` BIGINT, `%s$count` BIGINT, ", name.data,
-                   name.data, name.data);
-    else if (c->field_count == 2)
-        buf_printf(text, "`%s$low` BIGINT, `%s$high` BIGINT, ", name.data, name.data);
-    else if (c->field_count == 1)
-        buf_printf(text, "`%s` %s, ", name.data,
-                   c->arg_class == ACC_DOUBLE && c->call.func != AGG_COUNT ? "DOUBLE" : "BIGINT");
-    buf_release(&name);
+    *name = unit && !counts ? arena_printf(a, "%s$%s%s", c->call.name, type_str(a, c->arg_type, false), part)
+                            : arena_printf(a, "%s%s", c->call.name, part);
+}
+
+static void describe_call(struct arena *a, const struct acc_call *c, struct buf *text)
+{
+    for (uint32_t f = 0; f < c->field_count; f++) {
+        const char *name, *type;
+
+        acc_field_describe(a, c, f, &name, &type);
+        buf_append_u8(text, '`');
+        for (; *name != '\0'; name++) {
+            if (*name == '`')
+                buf_append_u8(text, '`');
+            buf_append_u8(text, (uint8_t)*name);
+        }
+        buf_printf(text, "` %s, ", type);
+    }
+}
+
+const char *acc_state_name(struct arena *a, const char *prefix, const char *call)
+{
+    size_t len = STATE_NAME_CALL_BYTES;
+    char hex[DIGEST_HEX_LEN + 1];
+
+    if (strlen(call) <= len)
+        return arena_printf(a, "%s%s", prefix, call);
+    while ((call[len] & 0xC0) == 0x80)
+        len--;
+    digest_hex(digest_of(bytes_of_str(call)), hex);
+    return arena_printf(a, "%s%.*s...%s", prefix, (int)len, call, hex);
+}
+
+uint32_t acc_slots_offset(uint32_t field_count)
+{
+    return ACC_SIZE_BYTES + (field_count + 63 + 8) / 64 * 8;
 }
 
 static void set_null_bit(uint8_t *row, uint32_t field)
@@ -105,7 +136,7 @@ enum rc acc_layout_make(struct arena *a, const struct agg_call *calls, uint32_t 
         fields += c->field_count;
     }
     out->field_count = fields + (retracts ? 1 : 0);
-    slots = ACC_SIZE_BYTES + (out->field_count + 63 + 8) / 64 * 8;
+    slots = acc_slots_offset(out->field_count);
     out->row_bytes = slots + 8 * out->field_count;
     out->rows_offset = retracts ? (int32_t)(slots + 8 * fields) : -1;
     row = arena_calloc(a, out->row_bytes, 1);
@@ -115,12 +146,12 @@ enum rc acc_layout_make(struct arena *a, const struct agg_call *calls, uint32_t 
         struct acc_call *c = &out->calls[i];
 
         c->offset = slots + 8 * c->field;
-        describe_call(c, &text);
+        describe_call(a, c, &text);
         if ((is_extreme(c->call.func) || is_pick(c->call.func)) && c->field_count > 0)
             set_null_bit(row, c->field);
     }
     if (retracts)
-        buf_append_str(&text, "`$rows` BIGINT, ");
+        buf_append_str(&text, "`" ACC_ROWS_FIELD "` BIGINT, ");
     if (text.len > 4)
         text.len -= 2;
     buf_append_str(&text, ">");

@@ -6,7 +6,8 @@
  *     COUNT          `c` BIGINT
  *     SUM, AVG       `c$low`, `c$high` BIGINT (one 128-bit sum: it never wraps), `c$count` BIGINT; of FLOAT and DOUBLE: `c$sum`
  *                    DOUBLE, `c$count` BIGINT
- *     MIN, MAX, FIRST_VALUE, LAST_VALUE of fixed-size types: `c` BIGINT or DOUBLE (DECIMAL: `c$low`, `c$high`); null = no value yet
+ *     MIN, MAX, FIRST_VALUE, LAST_VALUE of fixed-size types: `c` of the integer's type, BIGINT or DOUBLE (DECIMAL: `c$low`, `c$high`);
+ *                    null = no value yet
  *     rows           `$rows` BIGINT when the input retracts: a group with none left goes
  * MIN, MAX, FIRST_VALUE and LAST_VALUE of text and bytes have no field here: each has a value state of its own (text_calls.h).
  *
@@ -19,6 +20,7 @@
 #include "job/operator/operators.h"
 
 #define ACC_SIZE_BYTES 4u /* the row's size before it */
+#define ACC_ROWS_FIELD "$rows"
 
 enum acc_class { ACC_INT, ACC_DOUBLE, ACC_WIDE, ACC_TEXT }; /* int64, double, 128 bits, bytes */
 
@@ -42,6 +44,13 @@ struct acc_layout {
 MUST_USE enum rc acc_layout_make(struct arena *a, const struct agg_call *calls, uint32_t call_count,
                                  const struct schema *input, bool retracts,
                                  struct acc_layout *out, struct err *err);
+
+/* Field `field` (0 .. field_count - 1) of a call as value_type has it, without quotes. Strings in `a`. */
+void acc_field_describe(struct arena *a, const struct acc_call *c, uint32_t field, const char **name, const char **type);
+/* Name of a state that a call has of its own: the call behind a prefix; a long one is cut and ends in a digest of the whole. */
+const char *acc_state_name(struct arena *a, const char *prefix, const char *call);
+/* Where the slots, 8 bytes each, begin in a row of so many fields. */
+uint32_t acc_slots_offset(uint32_t field_count);
 
 /* Scratch of one operator for batches of up to `rows_max` rows; before/after values of each call at positions 2i and 2i + 1. */
 struct acc_scratch {

@@ -12,6 +12,7 @@
  * been given out is kept as union state, so that a restore after that point repeats nothing.
  * After: GroupAggFunction (flink-table-runtime). */
 #include "job/operator/keyed_totals.h"
+#include "job/operator/totals_fit.h"
 
 #define EMITTED_STATE "final-results-emitted" /* items: first, last key group, little-endian u32 each */
 #define SCAN_ROWS TOTALS_ROWS_MAX
@@ -58,6 +59,13 @@ enum rc aggregate_states(struct arena *a, const struct aggregate_spec *spec,
     struct totals_config config = totals_config_of(spec);
 
     return keyed_totals_states(a, &config, out, count, err);
+}
+
+enum rc aggregate_fit(const void *spec, const struct fit_request *r, struct state_fit *out, struct err *err)
+{
+    struct totals_config config = totals_config_of(spec);
+
+    return totals_fit(r, &config, out, err);
 }
 
 /* ---- opening -------------------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@ void distinct_calls_states(struct arena *a, const struct acc_layout *layout, con
     for (uint32_t i = 0; i < layout->call_count; i++)
         if (layout->calls[i].call.distinct)
             (*out)[(*count)++] = (struct state_desc){
-                .name = arena_printf(a, "distinctAcc_%.200s", layout->calls[i].call.name),
+                .name = acc_state_name(a, DISTINCT_STATE_PREFIX, layout->calls[i].call.name),
                 .kind = STATE_MAP,
                 .key_type = key_type,
                 .namespace_type = namespace_type,

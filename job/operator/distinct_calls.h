@@ -9,6 +9,8 @@
 #include "backend/key_codec.h"
 #include "job/operator/accumulator.h"
 
+#define DISTINCT_STATE_PREFIX "distinctAcc_" /* before the call: the name of its state (acc_state_name) */
+
 struct distinct_call {
     uint32_t index; /* of the call in the layout */
     struct keyed_state *state;

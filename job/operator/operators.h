@@ -8,6 +8,7 @@
 
 #include "job/format/format.h"
 #include "job/operator/operator.h"
+#include "job/operator/state_fit.h"
 #include "job/source/source.h"
 #include "job/sql/expr.h"
 
@@ -47,6 +48,8 @@ struct operator *aggregate_new(const struct aggregate_spec *spec);
 /* The keyed states it will open, for the plan (pre-flight check, EXPLAIN); in `a`. RC_UNSUPPORTED: a call that cannot be kept. */
 MUST_USE enum rc aggregate_states(struct arena *a, const struct aggregate_spec *spec,
                                   struct state_desc **out, size_t *count, struct err *err);
+/* operator_spec.fit_states: totals_fit.h. */
+MUST_USE enum rc aggregate_fit(const void *spec, const struct fit_request *r, struct state_fit *out, struct err *err);
 
 /* GROUP BY window_start, window_end [, keys] over TUMBLE with event time: results when the watermark passes the window's end; later rows
  * are counted and dropped. Output columns: keys, then calls, then window_start, window_end, window_time as asked. */
@@ -64,6 +67,7 @@ struct window_spec {
 struct operator *window_new(const struct window_spec *spec);
 MUST_USE enum rc window_states(struct arena *a, const struct window_spec *spec,
                                struct state_desc **out, size_t *count, struct err *err);
+MUST_USE enum rc window_fit(const void *spec, const struct fit_request *r, struct state_fit *out, struct err *err);
 /* TUMBLE without aggregation: appends window_start, window_end, window_time columns. */
 struct operator *window_assign_new(const struct window_spec *spec);
 

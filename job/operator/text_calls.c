@@ -3,7 +3,7 @@
 
 #define LENGTH_BYTES 4u /* stored texts have their length before them, big-endian, as Flink's serializers of STRING and BYTES */
 
-static bool is_text_call(const struct acc_call *c)
+bool is_text_call(const struct acc_call *c)
 {
     return c->field_count == 0 && c->arg_class == ACC_TEXT && c->result_class == ACC_TEXT;
 }
@@ -16,7 +16,7 @@ void text_calls_states(struct arena *a, const struct acc_layout *layout, const c
     for (uint32_t i = 0; i < layout->call_count; i++)
         if (is_text_call(&layout->calls[i]))
             (*out)[(*count)++] = (struct state_desc){
-                .name = arena_printf(a, "acc_%.200s", layout->calls[i].call.name),
+                .name = acc_state_name(a, TEXT_STATE_PREFIX, layout->calls[i].call.name),
                 .kind = STATE_VALUE,
                 .key_type = key_type,
                 .namespace_type = namespace_type,

@@ -10,6 +10,9 @@
 #include "job/operator/accumulator.h"
 #include "job/operator/key_dedup.h"
 
+#define TEXT_STATE_PREFIX "acc_" /* before the call: the name of its state (acc_state_name) */
+
+bool is_text_call(const struct acc_call *c);
 struct text_call {
     uint32_t index; /* of the call in the layout */
     struct keyed_state *state;

@@ -5,6 +5,7 @@
  * watermark is passed on after the last of them. Open windows and the watermark are union state, so that a restore fires each window once and counts late
  * rows as before. After: WindowAggOperator (flink-table-runtime). */
 #include "job/operator/keyed_totals.h"
+#include "job/operator/totals_fit.h"
 #include "job/operator/tumble.h"
 
 #define OPEN_WINDOWS_STATE "open-windows" /* items: window end, big-endian */
@@ -57,6 +58,13 @@ enum rc window_states(struct arena *a, const struct window_spec *spec, struct st
     struct totals_config config = totals_config_of(spec);
 
     return keyed_totals_states(a, &config, out, count, err);
+}
+
+enum rc window_fit(const void *spec, const struct fit_request *r, struct state_fit *out, struct err *err)
+{
+    struct totals_config config = totals_config_of(spec);
+
+    return totals_fit(r, &config, out, err);
 }
 
 /* ---- open windows --------------------------------------------------------------------------------- */

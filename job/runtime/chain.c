@@ -77,7 +77,8 @@ static void wake_task(void *ctx)
     executor_wake(&t->runnable);
 }
 
-static enum rc open_keyed(struct task *t, uint32_t index, const struct subtask_state *from,
+/* from: NULL, nothing is restored. */
+static enum rc open_keyed(struct task *t, uint32_t index, const struct task_operator_restore *from,
                           struct err *err)
 {
     struct chain_link *l = &t->chain[index];
@@ -91,9 +92,11 @@ static enum rc open_keyed(struct task *t, uint32_t index, const struct subtask_s
         .name = t->name,
         .memory_bytes = c->memory_bytes,
         .max_open_files = c->max_open_files,
-        .restore_count = from == NULL ? 0 : from->keyed_count,
-        .restore = from == NULL ? NULL : from->keyed,
+        .restore_count = from == NULL ? 0 : from->state.keyed_count,
+        .restore = from == NULL ? NULL : from->state.keyed,
         .restore_operator = spec->name,
+        .change_count = from == NULL ? 0 : from->fit.change_count,
+        .changes = from == NULL ? NULL : from->fit.changes,
     };
     char dir[FS_PATH_MAX], id[33];
     struct buf text = {0};
@@ -118,10 +121,10 @@ static enum rc open_link(struct task *t, uint32_t index, struct err *err)
     struct chain_link *l = &t->chain[index];
     const struct operator_spec *spec = &t->vertex->operators[index];
     const struct task_config *c = &t->config;
-    const struct task_operator_restore *restore =
-        c->restore.operators == NULL ? NULL : &c->restore.operators[index];
-    const struct subtask_state *from =
-        restore == NULL || !restore->restored ? NULL : &restore->state;
+    const struct task_operator_restore *from =
+        c->restore.operators == NULL || !c->restore.operators[index].restored
+            ? NULL
+            : &c->restore.operators[index];
 
     l->output = (struct output){link_batch, link_watermark, link_idle};
     l->task = t;
@@ -129,7 +132,7 @@ static enum rc open_link(struct task *t, uint32_t index, struct err *err)
     l->watermark_ms = WATERMARK_NONE;
     l->state = operator_state_new();
     if (from != NULL)
-        operator_state_restore(l->state, from->lists, from->list_count);
+        operator_state_restore(l->state, from->state.lists, from->state.list_count);
     if (spec->keyed)
         RETURN_IF_ERR(open_keyed(t, index, from, err));
     l->ctx = (struct operator_context){

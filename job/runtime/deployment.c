@@ -69,8 +69,10 @@ static struct task_operator_restore *states_of(const struct deployment_config *c
         const struct assigned_operator *a = &c->assignment->operators[first_operator + o];
 
         states[o].restored = a->restored;
-        if (a->restored)
+        if (a->restored) {
             states[o].state = a->subtasks[subtask_index];
+            states[o].fit = a->fit;
+        }
     }
     return states;
 }

@@ -8,6 +8,7 @@
 
 #include "checkpoint/metadata.h"
 #include "job/operator/operator.h"
+#include "job/operator/state_fit.h"
 
 enum partitioning {
     PARTITION_FORWARD, /* subtask i to subtask i; equal parallelism */
@@ -30,6 +31,8 @@ struct operator_spec {
                               const struct list_state *lists, size_t list_count, struct err *err);
     size_t state_count;           /* keyed states it will open, for the pre-flight check */
     const struct state_desc *states;
+    /* What becomes of the keyed states that a snapshot has of it. NULL: they must be the same (state_fit_same). */
+    enum rc (*fit_states)(const void *spec, const struct fit_request *r, struct state_fit *out, struct err *err);
 };
 struct graph_edge {
     uint32_t from_vertex, to_vertex;

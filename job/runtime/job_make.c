@@ -141,7 +141,7 @@ static enum rc note_origin(struct job *job, const struct job_restore *restore, s
 static void describe_start(struct job *job)
 {
     const struct checkpoint_metadata *m = job->plan.recovered.meta;
-    struct buf text = {0};
+    struct buf text = {0}, fits = {0};
 
     if (!job->plan.restored) {
         job->start_text = "from nothing";
@@ -155,6 +155,10 @@ static void describe_start(struct job *job)
     if (m->kind == CHECKPOINT_TERMINATE)
         buf_append_str(&text, "; it was stopped with --drain: its windows were closed, and rows of "
                               "theirs that come now are late");
+    restore_plan_print_fits(&job->plan, job->graph, &fits);
+    if (fits.len > 0)
+        buf_printf(&text, "\n%.*s", (int)fits.len - 1, buf_cstr(&fits));
+    buf_release(&fits);
     job->start_text = arena_strdup(job->origin_arena, buf_cstr(&text));
     buf_release(&text);
 }
@@ -252,22 +256,28 @@ static void job_release(struct job *job)
     mem_free(job);
 }
 
-/* Said once, at the start that drops it (B27). */
+static void log_each_line(const struct job *job, const char *prefix, const struct buf *text)
+{
+    for (size_t at = 0; at < text->len;) {
+        size_t end = at;
+
+        while (end < text->len && text->data[end] != '\n')
+            end++;
+        log_line(job->env->log, LOG_WARN, "%s: %.*s", prefix, (int)(end - at), text->data + at);
+        at = end + 1;
+    }
+}
+
+/* Said once, at the start that drops it (B25, B27). */
 static void log_dropped(const struct job *job)
 {
     struct buf text = {0};
 
-    if (job->plan.assignment.dropped_count == 0)
-        return;
     assign_print_dropped(&job->plan.assignment, &text);
-    for (size_t at = 0; at < text.len;) {
-        size_t end = at;
-
-        while (end < text.len && text.data[end] != '\n')
-            end++;
-        log_line(job->env->log, LOG_WARN, "state dropped: %.*s", (int)(end - at), text.data + at);
-        at = end + 1;
-    }
+    log_each_line(job, "state dropped", &text);
+    buf_clear(&text);
+    restore_plan_print_fits(&job->plan, job->graph, &text);
+    log_each_line(job, "state changed", &text);
     buf_release(&text);
 }
 

@@ -24,20 +24,26 @@ static const struct operator_meta *find_operator(const struct checkpoint_metadat
     return NULL;
 }
 
-static enum rc compare_states(const struct operator_spec *spec, const struct checkpoint_metadata *m,
-                              bool allow_non_restored, struct arena *arena, struct err *err)
+static enum rc fit_states(const struct operator_spec *spec, const struct checkpoint_metadata *m,
+                          bool allow_non_restored, struct arena *arena, struct state_fit *out,
+                          struct err *err)
 {
     const struct operator_meta *old = find_operator(m, spec->id);
+    struct fit_request r = {.operator_name = spec->name,
+                            .allow_non_restored = allow_non_restored,
+                            .arena = arena};
     struct state_desc *states = NULL;
-    size_t count = 0;
 
+    *out = (struct state_fit){.said = ""};
     if (old == NULL)
         return RC_OK;
-    assign_states_of(old, arena, &states, &count);
-    if (count == 0)
-        return RC_OK; /* it had no rows: nothing to fit */
-    return assign_compare_states(spec->name, states, count, spec->states, spec->state_count,
-                                 allow_non_restored, err);
+    assign_states_of(old, arena, &states, &r.old_count);
+    r.old = states;
+    if (r.old_count == 0)
+        return RC_OK; /* it had no keyed state: nothing to fit */
+    return spec->fit_states == NULL
+               ? state_fit_same(&r, spec->states, spec->state_count, out, err)
+               : spec->fit_states(spec->spec, &r, out, err);
 }
 
 /* One number for the job: the exchange routes by it. */
@@ -141,10 +147,11 @@ enum rc restore_plan_assign(const struct graph *g, const struct checkpoint_metad
         }
     }
     RETURN_IF_ERR(assign_restore(m, ops, count, allow_non_restored, arena, out, err));
+    n = 0;
     for (uint32_t v = 0; v < g->vertex_count; v++) {
         for (uint32_t o = 0; o < g->vertices[v].operator_count; o++)
-            RETURN_IF_ERR(
-                compare_states(&g->vertices[v].operators[o], m, allow_non_restored, arena, err));
+            RETURN_IF_ERR(fit_states(&g->vertices[v].operators[o], m, allow_non_restored, arena,
+                                     &out->operators[n++].fit, err));
     }
     return adopt_key_groups(g, m, ops, out, key_group_count, err);
 }
@@ -241,6 +248,20 @@ enum rc restore_plan_make(const struct env *env, const struct config *config, co
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "restore from %s", p->recovered.dir);
 }
 
+void restore_plan_print_fits(const struct restore_plan *p, const struct graph *g, struct buf *out)
+{
+    size_t n = 0;
+
+    for (uint32_t v = 0; p->restored && v < g->vertex_count; v++) {
+        for (uint32_t o = 0; o < g->vertices[v].operator_count; o++, n++) {
+            const char *said = p->assignment.operators[n].fit.said;
+
+            if (said[0] != '\0')
+                buf_printf(out, "operator %s: %s\n", g->vertices[v].operators[o].name, said);
+        }
+    }
+}
+
 void restore_plan_print(const struct restore_plan *p, const struct graph *g, struct buf *out)
 {
     const struct checkpoint_metadata *m = p->recovered.meta;
@@ -258,6 +279,7 @@ void restore_plan_print(const struct restore_plan *p, const struct graph *g, str
             buf_printf(out, "passed over: %s: %s\n", p->recovered.skips[i].path,
                        p->recovered.skips[i].reason);
         assign_print_dropped(&p->assignment, out);
+        restore_plan_print_fits(p, g, out);
     }
     for (uint32_t v = 0; v < g->vertex_count; v++) {
         for (uint32_t o = 0; o < g->vertices[v].operator_count; o++, n++) {

@@ -22,12 +22,14 @@ void restore_plan_release(struct restore_plan *p);
 MUST_USE enum rc restore_plan_make(const struct env *env, const struct config *config,
                                    const struct graph *g, const struct job_restore *restore,
                                    struct restore_plan *out, struct err *err);
-/* State of a tree to the subtasks of the graph; also compares types. *key_group_count: to run with.
- */
+/* State of a tree to the subtasks of the graph; also what becomes of types that differ.
+ * *key_group_count: to run with. */
 MUST_USE enum rc restore_plan_assign(const struct graph *g, const struct checkpoint_metadata *m,
                                      bool allow_non_restored, struct arena *arena,
                                      struct assignment *out, uint32_t *key_group_count,
                                      struct err *err);
+/* Which aggregates start empty and which are gone, a line for each operator where there are any. */
+void restore_plan_print_fits(const struct restore_plan *p, const struct graph *g, struct buf *out);
 /* For --dry-run. */
 void restore_plan_print(const struct restore_plan *p, const struct graph *g, struct buf *out);
 

@@ -79,7 +79,8 @@ void task_event_free(struct task_event *ev);
 /* What an operator's subtask starts from. */
 struct task_operator_restore {
     bool restored;              /* the operator was in the snapshot; else it starts empty */
-    struct subtask_state state; /* what it names is borrowed until RUNNING or ENDED */
+    struct subtask_state state; /* what it names is borrowed until RUNNING or ENDED, as is fit */
+    struct state_fit fit;
 };
 struct task_restore {
     uint64_t checkpoint_id;

@@ -45,6 +45,7 @@ static enum rc add_computed(struct plan *p, const struct catalog_entry *e, struc
 {
     struct plan_calc *calc = ARENA_NEW(p->arena, struct plan_calc);
     struct schema *physical = s->schema;
+    const char **origins = ARENA_ARRAY(p->arena, e->column_count, const char *);
     uint32_t next = 0;
 
     *calc = (struct plan_calc){.input = physical, .detail = s->ident};
@@ -59,10 +60,13 @@ static enum rc add_computed(struct plan *p, const struct catalog_entry *e, struc
             next++;
         }
         calc->exprs[i] = bound;
+        origins[i] = plan_origin(p, s, bound);
     }
     s->schema = schema_copy(p->arena, e->row);
     s->calc = calc;
     set_table_fields(p, s, s->ident);
+    for (uint32_t i = 0; i < e->column_count; i++)
+        s->fields[i].origin = origins[i]; /* another expression is another column */
     s->logical =
         plan_node_new(p, s->logical, NULL, "LogicalProject(exprs=[%s])", plan_names(p, s->schema));
     return plan_flush(p, s);

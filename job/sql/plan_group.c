@@ -345,15 +345,19 @@ static enum rc add_columns(struct group *g)
 
 /* ---- the aggregate --------------------------------------------------------------------------- */
 
-/* Name of a key in the state's type: the one table column in it, else its text; so that aliases do
- * not matter. */
+/* Name of a key in the state's type: its text over columns of tables, so that aliases do not matter
+ * and another expression is another key. Of a column that is only cast, the column's: the type beside
+ * the name says the rest. */
 static const char *state_name(struct group *g, uint32_t column)
 {
-    const char *base = plan_base(g->plan, g->in, g->columns[column]), *end = strchr(base, '\n');
+    struct arena *a = g->plan->arena;
+    const char *origin = plan_origin(g->plan, g->in, g->bound[column]);
+    const char *base = plan_base(g->plan, g->in, g->columns[column]);
+    size_t len = strcspn(base, "\n");
+    const char *cast = arena_printf(a, "CAST(%.*s AS %s)", (int)len, base,
+                                    type_str(a, expr_type(g->bound[column]), false));
 
-    if (end != NULL && end[1] == '\0')
-        return arena_strndup(g->plan->arena, base, (size_t)(end - base));
-    return plan_origin(g->plan, g->in, g->bound[column]);
+    return strcmp(origin, cast) == 0 ? arena_strndup(a, base, len) : origin;
 }
 
 /* Projects to the columns the aggregate needs; windows keep the time column as their last one. */
@@ -563,6 +567,7 @@ static enum rc add_aggregate(struct group *g, struct plan_stream *s)
                                               : "I,UB,UA",
                                 "GroupAggregate(%s)", select);
     op->spec.make = make_aggregate;
+    op->spec.fit_states = aggregate_fit;
     op->spec.spec = spec;
     op->spec.description = s->physical->text;
     rc = aggregate_states(p->arena, spec, &states, &count, p->err);
@@ -602,14 +607,16 @@ static enum rc add_window(struct group *g, const struct plan_window *window, uin
         .time_zone = p->time_zone,
     };
     RETURN_IF_ERR(add_operator(g, s, key_count, keys, "WindowAggregate", select, &op));
-    op->ident = arena_printf(p->arena, "window %lld %lld\n%s", (long long)window->size_ms,
-                             (long long)window->offset_ms, op->ident);
+    op->ident = arena_printf(p->arena, "window %lld %lld %s\n%s", (long long)window->size_ms,
+                             (long long)window->offset_ms,
+                             g->in->fields[window->time_column].origin, op->ident);
     s->physical = plan_node_new(
         p, s->physical, "I",
         "WindowAggregate(%s, window=[TUMBLE(time_col=[%s], size=[%lld ms], offset=[%lld ms])])",
         select, spec->input->fields[time_column].name, (long long)window->size_ms,
         (long long)window->offset_ms);
     op->spec.make = make_window;
+    op->spec.fit_states = window_fit;
     op->spec.spec = spec;
     op->spec.description = s->physical->text;
     rc = window_states(p->arena, spec, &states, &count, p->err);

@@ -310,6 +310,29 @@ static enum rc cast_branch(struct plan *p, struct plan_stream *s, const struct s
     return plan_flush(p, s);
 }
 
+/* "(a UNION ALL b)", each once; what all branches have in common alone. */
+static const char *union_origin(struct plan *p, const struct plan_stream *branches, uint32_t count,
+                                uint32_t field)
+{
+    struct buf text = {0};
+    const char *origin = branches[0].fields[field].origin;
+    uint32_t distinct = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        bool seen = false;
+
+        for (uint32_t j = 0; j < i && !seen; j++)
+            seen = strcmp(branches[j].fields[field].origin, branches[i].fields[field].origin) == 0;
+        if (!seen)
+            buf_printf(&text, "%s%s", distinct++ == 0 ? "(" : " UNION ALL ",
+                       branches[i].fields[field].origin);
+    }
+    if (distinct > 1)
+        origin = arena_printf(p->arena, "%s)", buf_cstr(&text));
+    buf_release(&text);
+    return origin;
+}
+
 /* One operator that all branches lead to. */
 static enum rc join_branches(struct plan *p, const struct ast_query *q,
                              struct plan_stream *branches, uint32_t count, struct schema *schema,
@@ -330,7 +353,7 @@ static enum rc join_branches(struct plan *p, const struct ast_query *q,
     spec->exprs = ARENA_ARRAY(p->arena, schema->field_count + 1, const struct expr *);
     for (uint32_t i = 0; i < schema->field_count; i++) {
         spec->exprs[i] = expr_new_column(p->arena, i, schema->fields[i].type);
-        out->fields[i] = (struct plan_field){NULL, schema->fields[i].name, ""};
+        out->fields[i] = (struct plan_field){NULL, union_origin(p, branches, count, i), ""};
     }
     RETURN_IF_ERR(plan_op_new(p, "Union", &op));
     out->drop_update_before = NULL;

@@ -272,80 +272,6 @@ START_TEST(subtasks_that_disagree_about_a_list_are_refused)
 }
 END_TEST
 
-/* B24, B25: old and new side by side, column by column. */
-static const struct state_desc base_state = {
-    .name = "accState",
-    .kind = STATE_VALUE,
-    .key_type = "ROW<`k` BIGINT>",
-    .namespace_type = "VOID",
-    .user_key_type = "",
-    .value_type = "ROW<`count` BIGINT, `sum` DECIMAL(10, 2)>",
-    .operand_operator = "",
-};
-static const struct {
-    const char *key, *value, *namespace;
-    enum state_kind kind;
-    const char *message; /* NULL: they fit */
-} types[] = {
-    {"ROW<`k` BIGINT>", "ROW<`count` BIGINT, `sum` DECIMAL(10, 2)>", "VOID", STATE_VALUE, NULL},
-    {"ROW<`k` STRING>", "ROW<`count` BIGINT, `sum` DECIMAL(10, 2)>", "VOID", STATE_VALUE,
-     "state \"accState\":\n  key k: was BIGINT, is STRING\n"},
-    {"ROW<`k` INT>", "ROW<`count` BIGINT, `sum` DECIMAL(10, 2)>", "VOID", STATE_VALUE,
-     "key k: was BIGINT, is INT\n"},
-    {"ROW<`k` BIGINT, `j` STRING>", "ROW<`count` BIGINT, `sum` DECIMAL(10, 2)>", "VOID",
-     STATE_VALUE, "\n  key j: was not there, is STRING\n"},
-    {"ROW<`k` BIGINT>", "ROW<`count` BIGINT, `sum` DECIMAL(10, 2), `max` BIGINT>", "VOID",
-     STATE_VALUE, "\n  value max: was not there, is BIGINT\n"},
-    {"ROW<`k` BIGINT>", "ROW<`count` BIGINT>", "VOID", STATE_VALUE,
-     "\n  value sum: was DECIMAL(10, 2), is gone\n"},
-    {"ROW<`k` BIGINT>", "ROW<`sum` DECIMAL(10, 2), `count` BIGINT>", "VOID", STATE_VALUE,
-     "\n  value count: was column 1, is column 2\n  value sum: was column 2, is column 1\n"},
-    {"ROW<`k` BIGINT>", "ROW<`count` BIGINT, `sum` DECIMAL(12, 2)>", "VOID", STATE_VALUE,
-     "\n  value sum: was DECIMAL(10, 2), is DECIMAL(12, 2)\n"},
-    {"ROW<`k` BIGINT>", "ROW<`count` BIGINT, `sum` DECIMAL(10, 2)>", "BIGINT", STATE_VALUE,
-     "\n  namespace: was VOID, is BIGINT\n"},
-    {"ROW<`k` BIGINT>", "ROW<`count` BIGINT, `sum` DECIMAL(10, 2)>", "VOID", STATE_LIST,
-     "\n  kind: was value state, is list state\n"},
-    {"ROW<`k` BIGINT>", "BIGINT", "VOID", STATE_VALUE, "\n  value: was not there, is BIGINT\n"},
-};
-
-START_TEST(types_are_compared_before_anything_starts)
-{
-    struct state_desc now = base_state;
-    const char *want = types[_i].message;
-
-    now.key_type = types[_i].key;
-    now.value_type = types[_i].value;
-    now.namespace_type = types[_i].namespace;
-    now.kind = types[_i].kind;
-    if (want == NULL) {
-        ck_assert_ok(
-            assign_compare_states("GroupAggregate[k]", &base_state, 1, &now, 1, false, &err));
-        return;
-    }
-    ck_assert_rc_msg(
-        assign_compare_states("GroupAggregate[k]", &base_state, 1, &now, 1, false, &err),
-        RC_INVALID, want);
-    err = (struct err){0};
-    ck_assert_rc_msg(
-        assign_compare_states("GroupAggregate[k]", &base_state, 1, &now, 1, false, &err),
-        RC_INVALID,
-        "operator \"GroupAggregate[k]\": its state in the snapshot does not fit this job:");
-}
-END_TEST
-
-START_TEST(a_state_may_be_new_and_may_go_only_when_that_is_allowed)
-{
-    struct state_desc two[2] = {base_state, base_state};
-
-    two[1].name = "seen";
-    ck_assert_ok(assign_compare_states("op", &base_state, 1, two, 2, false, &err));
-    ck_assert_rc_msg(assign_compare_states("op", two, 2, &base_state, 1, false, &err), RC_INVALID,
-                     "state \"seen\":\n  was value state, is gone");
-    ck_assert_ok(assign_compare_states("op", two, 2, &base_state, 1, true, &err));
-}
-END_TEST
-
 START_TEST(states_of_an_operator_are_listed_once)
 {
     struct state_desc *states;
@@ -369,6 +295,4 @@ TEST_MAIN(
     tcase_add_test(tc, a_parallelism_above_the_key_groups_is_refused);
     tcase_add_test(tc, a_finished_operator_stays_finished);
     tcase_add_test(tc, subtasks_that_disagree_about_a_list_are_refused);
-    tcase_add_loop_test(tc, types_are_compared_before_anything_starts, 0, ARRAY_LEN(types));
-    tcase_add_test(tc, a_state_may_be_new_and_may_go_only_when_that_is_allowed);
     tcase_add_test(tc, states_of_an_operator_are_listed_once);)

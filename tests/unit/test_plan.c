@@ -284,6 +284,31 @@ START_TEST(ids_follow_the_meaning_and_not_the_place)
 }
 END_TEST
 
+/* Windows of one length over another time are other windows. */
+START_TEST(the_id_of_a_window_follows_its_time_column)
+{
+    static const char *const text =
+        "CREATE TABLE two (a TIMESTAMP(3), b TIMESTAMP(3), WATERMARK FOR %s AS %s) WITH "
+        "('connector' = 'filesystem', 'path' = '/in', 'format' = 'csv'); SELECT COUNT(*) FROM "
+        "TABLE(TUMBLE(TABLE two, DESCRIPTOR(%s), INTERVAL '10' SECOND)) GROUP BY window_start, "
+        "window_end";
+    struct graph *g[2] = {NULL, NULL};
+    struct err err = {0};
+
+    for (int i = 0; i < 2; i++) {
+        const char *column = i == 0 ? "a" : "b";
+
+        catalog_free(catalog);
+        catalog = catalog_new();
+        ck_assert_ok(run(arena_printf(arena, text, column, column, column), &g[i], &err));
+    }
+    ck_assert_str_ne(id_of(g[0], "WindowAggregate"), id_of(g[1], "WindowAggregate"));
+    ck_assert_str_eq(id_of(g[0], "Source: two"), id_of(g[1], "Source: two"));
+    graph_free(g[0]);
+    graph_free(g[1]);
+}
+END_TEST
+
 /* Ids are in checkpoints: a change of these values breaks every restore. */
 START_TEST(ids_are_these)
 {
@@ -421,6 +446,44 @@ START_TEST(the_aggregate_knows_its_states_and_its_consumer)
                      &g, &err));
     spec = operator_of(g, "GroupAggregate")->spec;
     ck_assert(spec->final_only);
+    graph_free(g);
+}
+END_TEST
+
+/* By these names state is kept or refused: they follow the meaning, whatever aliases say (B24, B25). */
+static const struct {
+    const char *sql, *key, *value;
+} state_types[] = {
+    {"SELECT y, SUM(x) FROM (SELECT k AS y, v AS x FROM t) GROUP BY y", "ROW<`k` STRING>",
+     "ROW<`SUM(v)$low` BIGINT, `SUM(v)$high` BIGINT, `SUM(v)$count` BIGINT>"},
+    {"SELECT MAX(x), MIN(d), MAX(f) FROM (SELECT v + 1 AS x, d, f FROM t)", "ROW<>",
+     "ROW<`MAX(v + 1)` INT, `MIN(d)$DECIMAL(10, 2)$low` BIGINT, `MIN(d)$DECIMAL(10, 2)$high` BIGINT, "
+     "`MAX(f)` DOUBLE>"},
+    /* a computed column is its expression */
+    {"SELECT w, MAX(w) FROM c GROUP BY w", "ROW<`v * 2` INT>", "ROW<`MAX(v * 2)` INT>"},
+    /* a column that is only cast keeps its name, the type says the rest; any other expression does not */
+    {"SELECT COUNT(*) FROM t GROUP BY CAST(v AS STRING)", "ROW<`v` STRING>",
+     "ROW<`COUNT(*)` BIGINT>"},
+    {"SELECT COUNT(*) FROM t GROUP BY v + 1, CAST(v + 1 AS STRING)",
+     "ROW<`v + 1` INT, `CAST(v + 1 AS STRING)` STRING>", "ROW<`COUNT(*)` BIGINT>"},
+    /* columns of a union are what they are in its branches */
+    {"SELECT x, COUNT(*) FROM (SELECT k AS x FROM t UNION ALL SELECT k FROM gen) GROUP BY x",
+     "ROW<`k` STRING>", "ROW<`COUNT(*)` BIGINT>"},
+    {"SELECT MAX(x) FROM (SELECT v AS x FROM t UNION ALL SELECT v + 1 FROM gen UNION ALL SELECT v "
+     "FROM gen)",
+     "ROW<>", "ROW<`MAX((v UNION ALL v + 1))` INT>"},
+};
+
+START_TEST(fields_of_state_are_named_by_meaning)
+{
+    const struct operator_spec *op;
+    struct graph *g = NULL;
+    struct err err = {0};
+
+    ck_assert_ok(run(state_types[_i].sql, &g, &err));
+    op = operator_of(g, "GroupAggregate");
+    ck_assert_str_eq(op->states[0].key_type, state_types[_i].key);
+    ck_assert_str_eq(op->states[0].value_type, state_types[_i].value);
     graph_free(g);
 }
 END_TEST
@@ -683,11 +746,13 @@ TEST_MAIN("plan", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_loop_test(tc, a_query_becomes_this_graph, 0, ARRAY_LEN(shapes));
           tcase_add_loop_test(tc, aggregates_have_flinks_types, 0, ARRAY_LEN(types));
           tcase_add_loop_test(tc, ids_follow_the_meaning_and_not_the_place, 0, ARRAY_LEN(ids));
+          tcase_add_test(tc, the_id_of_a_window_follows_its_time_column);
           tcase_add_test(tc, ids_are_these);
           tcase_add_test(tc, the_exact_id_does_not_depend_on_other_operators);
           tcase_add_loop_test(tc, operators_that_differ_in_an_expression_only_keep_their_ids_in_any_order, 0, 2);
           tcase_add_test(tc, equal_operators_are_told_apart);
           tcase_add_test(tc, the_aggregate_knows_its_states_and_its_consumer);
+          tcase_add_loop_test(tc, fields_of_state_are_named_by_meaning, 0, ARRAY_LEN(state_types));
           tcase_add_test(tc, equal_calls_and_arguments_are_computed_once);
           tcase_add_test(tc, the_job_carries_name_sql_and_key_groups);
           tcase_add_loop_test(tc, a_query_that_cannot_run_says_why, 0, ARRAY_LEN(mistakes));
