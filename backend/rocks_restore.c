@@ -402,7 +402,7 @@ static enum rc rewrite_states(struct rocks_backend *b, struct err *err)
     for (size_t i = 0; i < b->core.state_count; i++) {
         struct core_state *s = b->core.states[i];
 
-        if (core_change_of(&b->core, s->desc.name) != NULL && !below_of(s)->empty)
+        if (core_change_of(&b->core, s->desc.name) != NULL && below_of(s)->written)
             RETURN_IF_ERR(copy_state(b, s, below_of(s)->cf, b->core.range, err));
     }
     return RC_OK;
