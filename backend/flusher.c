@@ -168,6 +168,8 @@ static enum rc write_runs(struct flusher *f, struct rocks_cf *cf, struct row_sou
         rc = run_end(&set, err);
     if (rc == RC_OK && set.count > 0)
         rc = wait_for_compactions(f, err);
+    if (rc == RC_OK && rows->whole)
+        rc = rocks_cf_clear(cf, err);
     if (rc == RC_OK && set.count > 0)
         rc = rocks_ingest(cf, (const char *const *)set.paths, set.count, err);
     rocks_run_free(set.open);
@@ -187,7 +189,7 @@ enum rc flusher_write(struct flusher *f, struct rocks_cf *cf, struct row_source 
 
     f->flushes++;
     buf_clear(&f->last_key);
-    if (rows->rows_max >= FLUSH_RUN_LEAST_ROWS || rows->bytes_max >= FLUSH_RUN_LEAST_BYTES)
+    if (rows->whole || rows->rows_max >= FLUSH_RUN_LEAST_ROWS || rows->bytes_max >= FLUSH_RUN_LEAST_BYTES)
         rc = write_runs(f, cf, rows, err);
     else
         rc = write_batches(f, cf, rows, err);

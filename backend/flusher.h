@@ -32,7 +32,7 @@ struct flusher; /* opaque */
 struct flusher *flusher_new(const struct flusher_config *config);
 void flusher_free(struct flusher *f);
 
-/* Writes all rows: ascending keys whose groups lie in the range (asserted). After an error the
+/* Writes all rows, or replaces the family's by them (row_source.whole): ascending keys whose groups lie in the range (asserted). After an error the
  * family may hold a part of them: the backend is unusable then. */
 MUST_USE enum rc flusher_write(struct flusher *f, struct rocks_cf *cf, struct row_source *rows,
                                struct err *err);

@@ -2,6 +2,7 @@
 
 #include "backend/rocks_shim.h"
 #include "base/arena.h"
+#include "base/thread.h"
 
 #include <rocksdb/c.h>
 
@@ -35,6 +36,7 @@ struct rocks_db {
     struct shim_getter *getter;
     struct shim_filters *filters;
     void *env;             /* a file system that does not sync */
+    struct mutex handles;  /* over the list and each family's handle, for who looks at all of them */
     struct rocks_cf **cfs; /* [0] is "default" */
     size_t cf_count;
     bool read_only;
@@ -230,8 +232,10 @@ static struct rocks_cf *add_cf(struct rocks_db *db, const char *name,
     struct rocks_cf *cf = mem_calloc(1, sizeof *cf);
 
     *cf = (struct rocks_cf){.db = db, .handle = handle, .name = mem_strdup(name)};
+    mutex_lock(&db->handles);
     db->cfs = mem_realloc(db->cfs, (db->cf_count + 1) * sizeof *db->cfs);
     db->cfs[db->cf_count++] = cf;
+    mutex_unlock(&db->handles);
     return cf;
 }
 
@@ -272,6 +276,7 @@ enum rc rocks_open(const struct rocks_config *config, struct rocks_db **out, str
     enum rc rc;
 
     db->read_only = config->read_only;
+    mutex_init(&db->handles);
     make_options(db, config);
     if (config->create) {
         rc = open_families(db, config->dir, only_default, 1, err);
@@ -308,6 +313,7 @@ void rocks_close(struct rocks_db *db)
     if (db->db != NULL)
         rocksdb_close(db->db);
     free_options(db);
+    mutex_release(&db->handles);
     mem_free(db);
 }
 
@@ -424,13 +430,34 @@ enum rc rocks_cf_drop(struct rocks_cf *cf, struct err *err)
 
     rocksdb_drop_column_family(db->db, cf->handle, &error);
     RETURN_IF_ERR(take_error(error, err, "drop column family"));
+    mutex_lock(&db->handles);
     while (db->cfs[i] != cf)
         i++;
     memmove(db->cfs + i, db->cfs + i + 1, (--db->cf_count - i) * sizeof(struct rocks_cf *));
+    mutex_unlock(&db->handles);
     rocksdb_column_family_handle_destroy(cf->handle);
     mem_free(cf->name);
     mem_free(cf);
     return RC_OK;
+}
+
+/* By a new family in its place: nothing is read or written but the MANIFEST, and the old files go. */
+enum rc rocks_cf_clear(struct rocks_cf *cf, struct err *err)
+{
+    struct rocks_db *db = cf->db;
+    rocksdb_column_family_handle_t *fresh = NULL;
+    char *error = NULL;
+
+    mutex_lock(&db->handles);
+    rocksdb_drop_column_family(db->db, cf->handle, &error);
+    if (error == NULL)
+        fresh = rocksdb_create_column_family(db->db, db->options, cf->name, &error);
+    if (error == NULL) {
+        rocksdb_column_family_handle_destroy(cf->handle);
+        cf->handle = fresh;
+    }
+    mutex_unlock(&db->handles);
+    return take_error(error, err, "replace column family");
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -794,6 +821,7 @@ void rocks_stats(struct rocks_db *db, struct rocks_stats *out)
 
     *out = (struct rocks_stats){0};
     (void)!rocks_live_files(db, count_file, out, &err);
+    mutex_lock(&db->handles);
     for (size_t i = 0; i < db->cf_count; i++) {
         uint64_t l0 = cf_l0_files(db->cfs[i]);
 
@@ -802,6 +830,7 @@ void rocks_stats(struct rocks_db *db, struct rocks_stats *out)
             cf_number(db->cfs[i], "rocksdb.estimate-pending-compaction-bytes");
         out->write_buffer_bytes += cf_number(db->cfs[i], "rocksdb.cur-size-all-mem-tables");
     }
+    mutex_unlock(&db->handles);
     out->block_cache_bytes = rocksdb_cache_get_usage(db->cache);
     out->stopped = shim_background_errors(db->db, &errors) == 0 && errors > 0;
 }
@@ -809,6 +838,7 @@ void rocks_stats(struct rocks_db *db, struct rocks_stats *out)
 void rocks_compactions(struct rocks_db *db, struct rocks_compactions *out)
 {
     *out = (struct rocks_compactions){0};
+    mutex_lock(&db->handles);
     for (size_t i = 0; i < db->cf_count; i++) {
         struct shim_compactions c;
 
@@ -818,4 +848,5 @@ void rocks_compactions(struct rocks_db *db, struct rocks_compactions *out)
         out->deepest += c.deepest_count;
         out->written_bytes += c.written_bytes;
     }
+    mutex_unlock(&db->handles);
 }

@@ -61,6 +61,10 @@ MUST_USE enum rc rocks_compact_range(struct rocks_cf *cf, struct bytes lower, st
 /* Ends those that run and all to come; returns when none is left. */
 void rocks_stop_compact_range(struct rocks_db *db);
 
+/* Empties the family at once. Iterators keep what they see; no other reads or writes of the family
+ * meanwhile. */
+MUST_USE enum rc rocks_cf_clear(struct rocks_cf *cf, struct err *err);
+
 /* Keys in bytewise order; values[i].data == NULL: absent. They hold until the next call or
  * rocks_unpin. Task's thread. */
 MUST_USE enum rc rocks_get(struct rocks_cf *cf, const struct bytes *keys, uint32_t count,

@@ -456,7 +456,7 @@ static enum rc rewrite(struct rocks_backend *b, struct core_state *s, const stru
                        struct err *err)
 {
     struct rewritten rows = {
-        .source = {rewritten_next, UINT64_MAX, UINT64_MAX},
+        .source = {.next = rewritten_next, .rows_max = UINT64_MAX, .bytes_max = UINT64_MAX},
         .state = s,
         .was = *was,
         .now_ms = ttl_clock_now(&b->core.ttl),

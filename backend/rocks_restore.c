@@ -321,7 +321,7 @@ static enum rc copy_state(struct rocks_backend *b, struct core_state *s, struct 
                           struct key_group_range range, struct err *err)
 {
     struct iter_rows rows = {
-        .source = {iter_rows_next, UINT64_MAX, UINT64_MAX},
+        .source = {.next = iter_rows_next, .rows_max = UINT64_MAX, .bytes_max = UINT64_MAX},
         .it = iter_of_range(from, range, b->core.prefix_len),
         .state = s,
         .change = core_change_of(&b->core, s->desc.name),

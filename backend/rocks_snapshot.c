@@ -11,7 +11,18 @@
 
 #include <stdlib.h>
 
+#define WHOLE_SHARE 2u /* a half */
 #define SMALL_FILE_BYTES_MAX (64u << 20) /* of a MANIFEST */
+
+/* A state that is all in memory and has changed in half of it is written anew and takes its files'
+ * place: a run of every row costs less than a run of those and the compactions that follow it. */
+static bool is_written_whole(const struct core_state *s, const struct row_cache_stats *stats)
+{
+    uint64_t live = stats->rows - stats->tombstones;
+
+    return below_of(s)->complete && below_of(s)->written && s->ttl.ttl_ms == 0 && s->cursors == 0 &&
+           live >= ROWS_MANY && stats->dirty >= live / WHOLE_SHARE;
+}
 
 enum rc rocks_snapshot_begin(struct keyed_backend *backend, uint64_t checkpoint_id,
                              struct keyed_snapshot **out, struct err *err)
@@ -31,6 +42,7 @@ enum rc rocks_snapshot_begin(struct keyed_backend *backend, uint64_t checkpoint_
     s->now_ms = core_ttl_now(&b->core);
     s->state_count = b->core.state_count;
     s->states = mem_alloc(s->state_count * sizeof *s->states);
+    row_group_retire(b->core.rows); /* the last one's, if no batch came since */
     for (size_t i = 0; i < s->state_count; i++) {
         struct row_cache_stats stats;
 
@@ -38,8 +50,9 @@ enum rc rocks_snapshot_begin(struct keyed_backend *backend, uint64_t checkpoint_
         row_cache_stats(s->states[i]->cache, &stats);
         if (stats.dirty > 0)
             below_of(s->states[i])->written = true;
+        if (is_written_whole(s->states[i], &stats))
+            row_cache_close_whole(s->states[i]->cache);
     }
-    row_group_retire(b->core.rows); /* the last one's, if no batch came since */
     row_group_close(b->core.rows);
     b->core.snapshot = &s->base;
     *out = &s->base;

@@ -265,7 +265,7 @@ static inline bool row_owed(const struct row_cache *c, const struct row *r)
     const struct row_group *g = c->group;
 
     return g->open && r->epoch <= g->closed &&
-           (r->marks & (g->mode == ROWS_ALL ? ROW_LIVE : ROW_DIRTY)) != 0;
+           (r->marks & (g->mode == ROWS_ALL || c->closed_whole ? ROW_LIVE : ROW_DIRTY)) != 0;
 }
 
 static void save_image(struct row_cache *c, uint32_t ref)

@@ -139,6 +139,7 @@ struct row_source {
     /* Up to max (at most ROW_SOURCE_CHUNK) rows, 0 at the end; slices hold until the next call. */
     uint32_t (*next)(struct row_source *, struct row_view *out, uint32_t max);
     uint64_t rows_max, bytes_max; /* what it holds at most; bytes UINT64_MAX from ROWS_MANY on */
+    bool whole; /* all that lives in the state: what the database has goes, these take its place */
 };
 #define ROWS_MANY (64u << 10) /* rows of which nobody asks for the bytes: they are a sorted run */
 #define ROW_SOURCE_CHUNK 4096u
@@ -169,6 +170,9 @@ void row_cache_stats(const struct row_cache *c, struct row_cache_stats *out);
 
 /* Closes the current epoch of every cache: task's thread, no I/O. At most one is open. */
 void row_group_close(struct row_group *g);
+/* Before closing: this epoch's writer is to get every living row of the cache, clean ones too, and no
+ * tombstones (ROWS_DIRTY): what is below is going to be replaced by them. For one epoch. */
+void row_cache_close_whole(struct row_cache *c);
 /* true while the writer of the closed epoch may still read. */
 bool row_group_writing(struct row_group *g);
 /* The closed epoch will not be written, or was: dirty rows that were not go back to the current

@@ -83,6 +83,7 @@ struct row_cache {
     uint8_t **closed_bases;   /* the slabs as they were at the close, for the writer */
     uint32_t *closed_used;
     uint32_t closed_slab_count;
+    bool closed_whole; /* the closed epoch's writer gets every row, not only the dirty ones */
 
     uint32_t *tags, *found,
         *late; /* scratch of one batch: hash tags, rows, what must wait for the loader */

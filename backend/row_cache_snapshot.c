@@ -21,6 +21,12 @@ static void cache_close(struct row_cache *c)
     }
 }
 
+void row_cache_close_whole(struct row_cache *c)
+{
+    ASSERT(!c->group->open && c->group->mode == ROWS_DIRTY);
+    c->closed_whole = true;
+}
+
 void row_group_close(struct row_group *g)
 {
     ASSERT(!g->open);
@@ -62,6 +68,7 @@ static void cache_retire(struct row_cache *c, bool written)
         refs_push(&c->tombs, c->written_tombs.at[i]);
     c->written_tombs.count = 0;
     c->owed.count = 0;
+    c->closed_whole = false;
     refs_release(&c->closed_dirty);
     mem_free(c->closed_bases);
     mem_free(c->closed_used);
@@ -152,7 +159,7 @@ struct row_snapshot *row_snapshot_new(struct row_cache *c, bool sorted)
     s->bases = c->closed_bases;
     if (s->bases == NULL) {
         s->count = 0; /* the state came after the close */
-    } else if (c->group->mode == ROWS_ALL) {
+    } else if (c->group->mode == ROWS_ALL || c->closed_whole) {
         list_all_rows(s);
     } else {
         s->count = c->closed_dirty.count;
@@ -166,6 +173,7 @@ struct row_snapshot *row_snapshot_new(struct row_cache *c, bool sorted)
         refs_group(c, s->bases, s->refs, s->count);
     s->source.next = row_snapshot_next;
     s->source.rows_max = s->count;
+    s->source.whole = c->closed_whole;
     s->source.bytes_max = s->count < ROWS_MANY ? 0 : UINT64_MAX;
     for (size_t i = 0; i < s->count && s->count < ROWS_MANY; i++)
         s->source.bytes_max += (uint64_t)closed_row(s, s->refs[i])->units * UNIT_BYTES;
@@ -197,10 +205,10 @@ static struct row *take_image(struct row_snapshot *s, uint32_t ref, struct row *
         struct row *image = row_at(c, r->shadow);
 
         r->shadow = 0;
-        *never_below = image->below == BELOW_NO;
+        *never_below = c->closed_whole || image->below == BELOW_NO;
         return image;
     }
-    *never_below = r->below == BELOW_NO;
+    *never_below = c->closed_whole || r->below == BELOW_NO;
     if (r->marks & ROW_GHOST) {
         r->marks &= (uint8_t)~(ROW_GHOST | ROW_DIRTY);
         return r;
@@ -211,8 +219,9 @@ static struct row *take_image(struct row_snapshot *s, uint32_t ref, struct row *
         r->epoch = s->closed + 1;
         return r->marks & ROW_LIVE ? r : NULL;
     }
-    if (!(r->marks & ROW_DIRTY))
+    if (c->closed_whole ? !(r->marks & ROW_LIVE) : !(r->marks & ROW_DIRTY))
         return NULL;
+    r->epoch = c->closed_whole ? s->closed + 1 : r->epoch; /* given: nothing more is owed */
     r->marks &= (uint8_t)~ROW_DIRTY;
     /* Not "no" for a tombstone: it is not in the database yet, and a lookup in the meantime must
      * not go there. */
@@ -245,7 +254,7 @@ static NO_THREAD_SAFETY uint32_t row_snapshot_next(struct row_source *source, st
             __builtin_prefetch(ahead + 64);
         }
         image = take_image(s, ref, r, &never_below);
-        if (image == NULL)
+        if (image == NULL || (c->closed_whole && (image->marks & ROW_TOMBSTONE)))
             continue;
         buf_append(&s->chunk, key.data, key.len);
         buf_append(&s->chunk, row_value(c, image), image->value_len);

@@ -402,7 +402,11 @@ static void choose_victims(struct row_cache *c, size_t want_bytes, struct refs *
 static enum rc write_dirty(struct row_cache *c, struct refs *dirty, struct row_sink *sink,
                            struct err *err)
 {
-    struct refs_source source = {{refs_source_next, dirty->count, 0}, c, dirty, 0};
+    struct refs_source source = {
+        .source = {.next = refs_source_next, .rows_max = dirty->count},
+        .cache = c,
+        .refs = dirty,
+    };
 
     if (dirty->count == 0)
         return RC_OK;

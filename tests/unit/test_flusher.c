@@ -74,7 +74,7 @@ static void flush_made(uint32_t per_group, size_t value_len, bool delete_odd)
     struct err err = {0};
 
     m->source =
-        (struct row_source){made_next, 9ull * per_group, 9ull * per_group * (value_len + 40)};
+        (struct row_source){made_next, 9ull * per_group, 9ull * per_group * (value_len + 40), false};
     m->total = 9 * per_group;
     m->per_group = per_group;
     m->value_len = value_len;
@@ -149,7 +149,7 @@ START_TEST(one_large_group_is_cut_within)
     struct err err = {0};
     struct made *m = mem_calloc(1, sizeof *m);
 
-    m->source = (struct row_source){made_next, UINT64_MAX, UINT64_MAX};
+    m->source = (struct row_source){made_next, UINT64_MAX, UINT64_MAX, false};
     m->total = m->per_group = 14000;
     m->value_len = 10000;
     m->value = mem_alloc(m->value_len);
@@ -169,7 +169,7 @@ START_TEST(row_outside_the_range_is_an_assertion)
 {
     flush_made(1, 4, false); /* groups 1..9: fine */
     {
-        struct made m = {.source = {made_next, 10, 10},
+        struct made m = {.source = {made_next, 10, 10, false},
                          .total = 10,
                          .per_group = 1,
                          .value = (uint8_t *)"abcd",
@@ -187,7 +187,7 @@ START_TEST(failed_run_leaves_no_file_behind)
     struct err err = {0};
 
     ck_assert_ok(fs_rmdir(fs_posix(), tmpdir_at(&tmp, "runs"), &err));
-    m->source = (struct row_source){made_next, UINT64_MAX, 0};
+    m->source = (struct row_source){made_next, UINT64_MAX, 0, false};
     m->total = m->per_group = 10;
     m->value = (uint8_t *)"abcd";
     m->value_len = 4;

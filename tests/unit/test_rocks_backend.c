@@ -523,6 +523,114 @@ START_TEST(failed_flush_breaks_the_backend_for_good)
 }
 END_TEST
 
+/* ---- a state that is written whole ------------------------------------------------------------ */
+
+static void remove_keys(struct keyed_state *s, uint32_t from, uint32_t to)
+{
+    struct key_builder keys;
+    struct key_batch batch;
+    struct err err = {0};
+
+    key_builder_init(&keys, 128, KEY_NS_VOID);
+    for (; from < to; from++) {
+        uint8_t row[16] = {0};
+
+        put_le64(row + 8, from);
+        if (key_builder_add(&keys, from % 128, bytes_of(row, 16), 0, (struct bytes){0}, &err) !=
+            RC_OK)
+            ck_abort_msg("%s", err.msg);
+    }
+    batch = key_builder_batch(&keys);
+    ck_assert_ok(keyed_del(s, &batch, &err));
+    key_builder_release(&keys);
+}
+
+static uint64_t sst_bytes(const struct keyed_handle *h)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < h->file_count; i++)
+        sum += h->files[i].scope == FILE_SHARED ? h->files[i].size_bytes : 0;
+    return sum;
+}
+
+static void check_restored(const struct keyed_handle *h, uint32_t rows, uint64_t want)
+{
+    struct keyed_state *s;
+    struct keyed_backend *b = open_backend(h, 64u << 20, &s);
+    uint64_t sum;
+
+    ck_assert_uint_eq(sum_up(s, &sum), rows);
+    ck_assert_uint_eq(sum, want);
+    keyed_backend_close(b);
+}
+
+/* More than half has changed: one run of all rows takes the place of the files, and holds what the
+ * closed epoch held (C11), clean rows that change meanwhile included. */
+START_TEST(mostly_changed_state_takes_its_files_place)
+{
+    const uint32_t n = 200000;
+    struct keyed_state *s;
+    struct keyed_backend *b = open_backend(NULL, 256u << 20, &s);
+    struct keyed_handle first, second, third, fourth;
+    struct keyed_snapshot *snap;
+    uint64_t sum;
+    struct err err = {0};
+
+    count_up(s, 0, n, 1);
+    snapshot(b, 1, &first);
+    count_up(s, 0, 120000, 1);
+    remove_keys(s, 0, 5000);
+    ck_assert_ok(keyed_snapshot_begin(b, 2, &snap, &err));
+    count_up(s, 100000, 140000, 7); /* dirty and clean ones of the closed epoch */
+    remove_keys(s, 5000, 9000);
+    remove_keys(s, n - 3000, n);
+    count_up(s, 0, 1000, 9); /* again */
+    count_up(s, n, n + 500, 1);
+    ck_assert_ok(keyed_snapshot_write(snap, &target.base, arena, &second, &err));
+    count_up(s, 20000, 21000, 3);
+    keyed_snapshot_free(snap);
+    dir_target_resolve(&target, arena, &second);
+    ck_assert_uint_eq(new_ssts(&second), ssts(&second));
+    ck_assert_uint_lt(sst_bytes(&second), sst_bytes(&first) * 5 / 4);
+    check_restored(&second, n - 5000, 115000ull * 2 + 80000);
+
+    ck_assert_uint_eq(sum_up(s, &sum), n - 5000 - 4000 - 3000 + 1000 + 500);
+    snapshot(b, 3, &third); /* of 40000 and a few: not the half */
+    ck_assert_uint_lt(new_ssts(&third), ssts(&third));
+    check_restored(&third, n - 5000 - 4000 - 3000 + 1000 + 500, sum);
+    count_up(s, 50000, 50010, 1);
+    snapshot(b, 4, &fourth);
+    ck_assert_uint_lt(new_ssts(&fourth), ssts(&fourth));
+    check_restored(&fourth, n - 5000 - 4000 - 3000 + 1000 + 500, sum + 10);
+    check_restored(&first, n, n);
+    keyed_backend_close(b);
+}
+END_TEST
+
+/* Given up before it is written: the changes are there for the next one. */
+START_TEST(whole_snapshot_that_is_given_up_loses_nothing)
+{
+    struct keyed_state *s;
+    struct keyed_backend *b = open_backend(NULL, 256u << 20, &s);
+    struct keyed_snapshot *snap;
+    struct keyed_handle h;
+    struct err err = {0};
+
+    count_up(s, 0, 100000, 1);
+    snapshot(b, 1, &h);
+    count_up(s, 0, 60000, 1);
+    ck_assert_ok(keyed_snapshot_begin(b, 2, &snap, &err));
+    count_up(s, 50000, 70000, 1);
+    remove_keys(s, 0, 10);
+    keyed_snapshot_free(snap);
+    count_up(s, 99990, 100000, 1);
+    snapshot(b, 3, &h);
+    check_restored(&h, 99990, 100000 + 60000 + 20000 + 10 - 20);
+    keyed_backend_close(b);
+}
+END_TEST
+
 /* ---- windows --------------------------------------------------------------------------------- */
 
 #define WINDOW_KEYS 3000u
@@ -687,5 +795,7 @@ TEST_MAIN("rocks_backend", tcase_set_timeout(tc, 300);
           tcase_add_test(tc, evictions_never_enter_the_image_of_a_closed_epoch);
           tcase_add_test(tc, closing_with_an_open_snapshot_waits_and_frees_it);
           tcase_add_test(tc, failed_flush_breaks_the_backend_for_good);
+          tcase_add_test(tc, mostly_changed_state_takes_its_files_place);
+          tcase_add_test(tc, whole_snapshot_that_is_given_up_loses_nothing);
           tcase_add_loop_test(tc, windows_are_read_and_deleted_one_by_one, 0, ARRAY_LEN(stores));
           tcase_add_test(tc, windows_that_are_over_take_no_memory))
