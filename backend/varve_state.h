@@ -147,7 +147,7 @@ typedef enum vv_kind { /* the numbers are part of snapshots */
                        VV_MAP = 3,
                        VV_REDUCING = 4,
                        VV_AGGREGATING = 5,
-                       VV_TIMERS = 6 /* only seen: vv_timers_open makes them */
+                       VV_TIMERS = 6 /* only seen: vv_timers_open makes them; read raw */
 } vv_kind;
 
 /* How the namespace stands in a composite key. */
@@ -157,6 +157,36 @@ typedef enum vv_namespace {
     VV_NS_BYTES = 2  /* of any size */
 } vv_namespace;
 
+/* Time-to-live, as Flink's StateTtlConfig has it: which access makes an entry young again, and
+ * whether one that has expired is seen until it is cleaned up. */
+typedef enum vv_ttl_update { VV_TTL_ON_CREATE_AND_WRITE, VV_TTL_ON_READ_AND_WRITE } vv_ttl_update;
+typedef enum vv_ttl_visibility {
+    VV_TTL_NEVER_RETURN_EXPIRED,
+    VV_TTL_RETURN_EXPIRED_IF_NOT_CLEANED_UP
+} vv_ttl_visibility;
+
+/* What a reducing or aggregating state does. Called inside vv_acc_add, vv_acc_get and vv_merge;
+ * they must not call into the store. VV_OK, or a code and a message: then nothing is stored for
+ * that key. */
+typedef struct vv_accumulator vv_accumulator;
+typedef struct vv_functions {
+    void *ctx;
+    /* Adds an element. fresh: there is no accumulator yet; it has fixed_value_bytes zeroes, or is
+     * empty. A reducing state takes its first element as it is and is not asked. */
+    vv_code (*add)(void *ctx, vv_accumulator *acc, int fresh, vv_bytes element, vv_error *error);
+    /* Adds another accumulator of the same key. */
+    vv_code (*merge)(void *ctx, vv_accumulator *acc, vv_bytes other, vv_error *error);
+    /* What a reader sees, into out. NULL: the accumulator itself. */
+    vv_code (*result)(void *ctx, vv_bytes acc, vv_accumulator *out, vv_error *error);
+} vv_functions;
+/* Its bytes, to be changed in place; NULL when there are none. Only inside the functions above, as
+ * the next two. */
+VV_API uint8_t *vv_accumulator_data(vv_accumulator *acc);
+VV_API size_t vv_accumulator_len(const vv_accumulator *acc);
+/* Other bytes. VV_INVALID: another size, where that is fixed. VV_LIMIT: above VV_VALUE_MAX. */
+VV_API vv_code vv_accumulator_set(vv_accumulator *acc, const void *data, size_t len);
+#define VV_VALUE_MAX (256u << 20) /* bytes of a value, a whole list, an accumulator */
+
 /* What a state holds; part of every snapshot. The types are texts that the store does not look
  * into, but compares: a restored state is only opened with the same kind, types and sizes. A text
  * has at most 16384 bytes. */
@@ -165,7 +195,13 @@ typedef struct vv_state_desc {
     vv_kind kind;
     vv_namespace ns;
     const char *key_type, *user_key_type, *value_type; /* NULL: "" */
-    uint32_t fixed_value_bytes; /* all values have this size (at most VV_FIXED_MAX); 0: they vary */
+    uint32_t fixed_value_bytes; /* all values, accumulators, elements of a list have this size (at
+                                   most VV_FIXED_MAX); 0: they vary */
+    uint64_t ttl_ms;            /* time-to-live; 0: none */
+    vv_ttl_update ttl_update;   /* these two may differ from opening to opening */
+    vv_ttl_visibility ttl_visibility;
+    const vv_functions *functions; /* of a reducing or aggregating state; copied. NULL: raw access
+                                      alone */
 } vv_state_desc;
 #define VV_FIXED_MAX 65536u
 
@@ -182,10 +218,11 @@ VV_API vv_code vv_store_state_at(const vv_store *store, size_t index, vv_state_d
 
 /* ---- raw access: bytes as they are stored ---------------------------------------------------- */
 
-/* Of any state. A batch is one call into the store; a key may occur twice in it. An answer that is
- * not VV_OK before anything was looked up leaves the state as it was: VV_INVALID for a key without
- * a key group, outside the range, or offsets that descend. While a scan of the state is open,
- * changes are VV_STATE. */
+/* Of any state, for programs with layouts of their own; what the kinds below store is Flink's,
+ * byte for byte (docs/FORMAT.md). With a time-to-live the raw bytes hold the time. A batch is one
+ * call into the store; a key may occur twice in it. An answer that is not VV_OK before anything was
+ * looked up leaves the state as it was: VV_INVALID for a key without a key group, outside the
+ * range, or offsets that descend. While a scan of the state is open, changes are VV_STATE. */
 
 /* Read-modify-write of fixed-size values, without a copy: rows[i] points at the value of key i, to
  * be read and changed in place until the next call on the store; fresh[i] is 1 when the key had no
@@ -208,6 +245,85 @@ VV_API vv_code vv_raw_upsert_one(vv_state *state, vv_bytes key, void **row, uint
 VV_API vv_code vv_raw_get_one(vv_state *state, vv_bytes key, vv_bytes *value, vv_error *error);
 VV_API vv_code vv_raw_put_one(vv_state *state, vv_bytes key, vv_bytes value, vv_error *error);
 VV_API vv_code vv_raw_delete_one(vv_state *state, vv_bytes key, vv_error *error);
+
+/* ---- the kinds of state ---------------------------------------------------------------------- */
+
+/* Keys here are composite keys without a user key. A call on a state of another kind is VV_INVALID.
+ * What is said of raw access holds: answers before a change, VV_STATE while a live scan is open.
+ * Values and elements that are returned hold until the next call on the store. All [owner]. */
+
+VV_API vv_code vv_clear(vv_state *state, const vv_keys *keys, vv_error *error); /* any kind */
+
+/* VV_VALUE. values[i].data NULL: none; putting it clears. */
+VV_API vv_code vv_value_get(vv_state *state, const vv_keys *keys, vv_bytes *values,
+                            vv_error *error);
+VV_API vv_code vv_value_put(vv_state *state, const vv_keys *keys, const vv_bytes *values,
+                            vv_error *error);
+/* As vv_raw_upsert, of a value or accumulator of fixed size: rows[i] without the time of a
+ * time-to-live; fresh[i] also when the value had expired. Costs what vv_raw_upsert costs. */
+VV_API vv_code vv_value_upsert(vv_state *state, const vv_keys *keys, void **rows, uint8_t *fresh,
+                               vv_error *error);
+
+/* VV_LIST. Appends elements[i] to the list of key i. VV_LIMIT: a list would pass VV_VALUE_MAX; the
+ * keys before that one have got their elements. */
+VV_API vv_code vv_list_add(vv_state *state, const vv_keys *keys, const vv_bytes *elements,
+                           vv_error *error);
+/* All or none: appends to one list; makes it the list (0 elements: clears). */
+VV_API vv_code vv_list_add_all(vv_state *state, vv_bytes key, const vv_bytes *elements,
+                               size_t count, vv_error *error);
+VV_API vv_code vv_list_put(vv_state *state, vv_bytes key, const vv_bytes *elements, size_t count,
+                           vv_error *error);
+typedef struct vv_list { /* one list being read; its members are the library's */
+    vv_bytes rest;
+    const void *of;
+    int64_t now_ms;
+    int first;
+} vv_list;
+VV_API vv_code vv_list_get(vv_state *state, const vv_keys *keys, vv_list *lists, vv_error *error);
+/* The next element; data NULL: the end. */
+VV_API vv_code vv_list_next(vv_list *list, vv_bytes *element, vv_error *error);
+
+/* VV_MAP. A null value is a value: present[i] is 1 and values[i].data NULL. values or present may
+ * be NULL. */
+VV_API vv_code vv_map_get(vv_state *state, const vv_keys *keys, const vv_bytes *user_keys,
+                          vv_bytes *values, uint8_t *present, vv_error *error);
+VV_API vv_code vv_map_put(vv_state *state, const vv_keys *keys, const vv_bytes *user_keys,
+                          const vv_bytes *values, vv_error *error);
+VV_API vv_code vv_map_remove(vv_state *state, const vv_keys *keys, const vv_bytes *user_keys,
+                             vv_error *error);
+VV_API vv_code vv_map_is_empty(vv_state *state, vv_bytes key, int *empty, vv_error *error);
+/* The entries of one map, in order of their user keys. The map may be changed meanwhile: an entry
+ * that stays is given once. An entry's bytes hold until the next call on the iterator. To be freed,
+ * and not used once the store is closed. */
+typedef struct vv_map_iter vv_map_iter;
+VV_API vv_code vv_map_iter_new(vv_state *state, vv_bytes key, vv_map_iter **out, vv_error *error);
+/* user_key->data NULL: the end. */
+VV_API vv_code vv_map_iter_next(vv_map_iter *iter, vv_bytes *user_key, vv_bytes *value,
+                                vv_error *error);
+VV_API void vv_map_iter_free(vv_map_iter *iter);
+
+/* VV_REDUCING, VV_AGGREGATING, opened with functions. An error of a function: the keys before that
+ * one in the batch have got their elements. */
+VV_API vv_code vv_acc_add(vv_state *state, const vv_keys *keys, const vv_bytes *elements,
+                          vv_error *error);
+VV_API vv_code vv_acc_get(vv_state *state, const vv_keys *keys, vv_bytes *results,
+                          vv_error *error); /* data NULL: none */
+
+/* VV_LIST, VV_REDUCING, VV_AGGREGATING: what the sources hold goes to the target, in the order
+ * target, sources; the sources are cleared: what merging windows need. */
+VV_API vv_code vv_merge(vv_state *state, vv_bytes target, const vv_keys *sources, vv_error *error);
+
+/* All keys that have something under a namespace (8 bytes big-endian, or any bytes; data NULL:
+ * under any), as composite keys without a user key, each key and namespace once, key group by key
+ * group. The state may be changed meanwhile: a key that stays is given once. The keys must be laid
+ * out as a vv_key_builder does, else VV_CORRUPT. To be freed, as a vv_map_iter. */
+typedef struct vv_key_iter vv_key_iter;
+VV_API vv_code vv_key_iter_new(vv_state *state, vv_bytes ns, uint32_t first_group,
+                               uint32_t last_group, vv_key_iter **out, vv_error *error);
+/* Up to `max`; *got is 0 at the end. They hold until the next call on the iterator. */
+VV_API vv_code vv_key_iter_next(vv_key_iter *iter, uint32_t max, vv_bytes *keys, uint32_t *got,
+                                vv_error *error);
+VV_API void vv_key_iter_free(vv_key_iter *iter);
 
 /* ---- scans ----------------------------------------------------------------------------------- */
 

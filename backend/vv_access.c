@@ -53,7 +53,7 @@ enum rc check_keys(const vv_store *s, const vv_keys *k, struct err *err)
     return bad == 0 ? RC_OK : fail_keys(s, k, err);
 }
 
-static enum rc check_change(const vv_state *s, const vv_keys *keys, struct err *err)
+enum rc check_change(const vv_state *s, const vv_keys *keys, struct err *err)
 {
     RETURN_IF_ERR(check_keys(s->store, keys, err));
     if (s->scans != NULL)

@@ -2,7 +2,7 @@
 #ifndef VARVE_BACKEND_VV_PRIV_H
 #define VARVE_BACKEND_VV_PRIV_H
 
-#include "backend/key_codec.h"
+#include "backend/state.h"
 #include "backend/timers.h"
 #include "base/api_error.h"
 #include "base/arena.h"
@@ -29,11 +29,15 @@ struct vv_state {
     vv_store *store;
     vv_state *next;
     struct keyed_state *rows;
-    const char *name; /* in the backend */
+    struct state *typed; /* NULL: a reducing or aggregating state without functions */
+    const char *name;
     enum state_kind kind;
-    uint32_t row_bytes; /* of every stored row; 0: they vary */
-    vv_scan *scans;     /* open live ones: the state holds still for them */
-    vv_scan *copies;    /* open copies */
+    uint32_t fixed_bytes; /* of a value, element, accumulator; 0: they vary */
+    uint32_t row_bytes;   /* of every stored row; 0: they vary */
+    bool has_ttl;
+    vv_functions functions;
+    vv_scan *scans;  /* open live ones: the state holds still for them */
+    vv_scan *copies; /* open copies */
 };
 
 /* Public plain values are handed to the engine as they are. */
@@ -74,6 +78,8 @@ static inline struct key_batch batch_of(const vv_keys *k)
     } while (0)
 /* Every key of a batch that the engine may be given (it would abort). */
 MUST_USE enum rc check_keys(const vv_store *store, const vv_keys *keys, struct err *err);
+/* ... and nothing that must hold still while the state is changed. */
+MUST_USE enum rc check_change(const vv_state *s, const vv_keys *keys, struct err *err);
 
 /* A batch of one key. */
 struct one_key {
@@ -83,8 +89,13 @@ struct one_key {
 MUST_USE enum rc one_key(vv_bytes key, struct one_key *one, struct err *err);
 
 /* vv_store.c */
+void store_env(struct env *env); /* the real one; its log is to be freed */
 MUST_USE enum rc namespace_in(vv_namespace ns, const char **type, struct err *err);
 void desc_out(const struct state_desc *d, vv_state_desc *out);
+
+/* vv_kinds.c */
+MUST_USE enum rc state_make(vv_state *s, const struct state_desc *desc, const vv_state_desc *given,
+                            struct err *err); /* fills rows, typed, functions */
 
 /* vv_timers.c */
 void timers_drop(vv_timers *timers); /* the first of its store */
@@ -101,6 +112,6 @@ void file_out(const struct state_file *f, vv_file *out);
 void snapshot_detach(vv_snapshot *snapshot); /* its store is about to close */
 MUST_USE enum rc snapshot_write(vv_snapshot *snapshot, struct snapshot_target *target,
                                 vv_handle **out, struct err *err);
-bool snapshot_cancelled(const vv_snapshot *snapshot);
+const atomic_bool *snapshot_cancel_flag(const vv_snapshot *snapshot);
 
 #endif

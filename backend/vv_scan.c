@@ -59,7 +59,8 @@ static enum rc scan_open(vv_state *state, vv_bytes prefix, unsigned flags, vv_sc
         return err_set(err, RC_INVALID, "prefix is NULL");
     s = mem_calloc(1, sizeof *s);
     s->state = state;
-    rc = keyed_scan_open(state->rows, bytes_in(prefix), &s->cursor, err);
+    rc = keyed_scan_range(state->rows, bytes_in(prefix), (struct bytes){0}, (struct bytes){0},
+                          &s->cursor, err);
     if (rc == RC_OK && flags == VV_SCAN_COPY)
         rc = copy_all(s, err);
     s->next = s->cursor != NULL ? state->scans : state->copies;

@@ -74,9 +74,9 @@ void vv_snapshot_cancel(vv_snapshot *s)
         atomic_store(&s->cancelled, true);
 }
 
-bool snapshot_cancelled(const vv_snapshot *s)
+const atomic_bool *snapshot_cancel_flag(const vv_snapshot *s)
 {
-    return atomic_load(&s->cancelled);
+    return &s->cancelled;
 }
 
 void vv_snapshot_free(vv_snapshot *s)
@@ -99,7 +99,7 @@ static enum rc enter_write(vv_snapshot *s, struct err *err)
     else if (s->phase != PHASE_OPEN)
         rc = err_set(err, RC_STATE, "the snapshot %s already",
                      s->phase == PHASE_WRITING ? "is being written" : "was written");
-    else if (snapshot_cancelled(s))
+    else if (atomic_load(&s->cancelled))
         rc = err_set(err, RC_CANCELLED, "the snapshot was cancelled");
     else
         s->phase = PHASE_WRITING;
@@ -297,7 +297,7 @@ static enum rc sink_stream_finish(struct snapshot_stream *s, struct arena *arena
 
 static bool sink_cancelled(struct snapshot_target *target)
 {
-    return snapshot_cancelled(sink_of(target)->snapshot);
+    return atomic_load(&sink_of(target)->snapshot->cancelled);
 }
 
 static const struct snapshot_target_ops sink_ops = {

@@ -2,6 +2,7 @@
 #include "backend/vv_priv.h"
 
 #include "backend/handle_codec.h"
+#include "backend/state_dir.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -117,23 +118,6 @@ static enum rc read_options(const vv_store_config *config, struct store_options 
 
 /* ---- handles to restore ---------------------------------------------------------------------- */
 
-/* What a vv_dir calls its files; from outside: it must not lead elsewhere. */
-static enum rc resolve_in_dir(const char *dir, const struct state_file *f, char path[FS_PATH_MAX],
-                              struct err *err)
-{
-    const char *name = strchr(f->path, '/');
-    size_t folder = name == NULL ? 0 : (size_t)(name - f->path);
-
-    if (!(folder == 6 && strncmp(f->path, "shared", 6) == 0) &&
-        !(folder == 3 && strncmp(f->path, "own", 3) == 0))
-        return err_set(err, RC_CORRUPT, "\"%.200s\" is no file of a directory of snapshots",
-                       f->path);
-    if (name[1] == '\0' || name[1] == '.' || strchr(name + 1, '/') != NULL)
-        return err_set(err, RC_CORRUPT, "\"%.200s\" is no file of a directory of snapshots",
-                       f->path);
-    return path_join(path, FS_PATH_MAX, dir, f->path, err);
-}
-
 static enum rc resolve(const vv_restore *r, const struct state_file *f, char path[FS_PATH_MAX],
                        struct err *err)
 {
@@ -142,7 +126,7 @@ static enum rc resolve(const vv_restore *r, const struct state_file *f, char pat
 
     _Static_assert(VV_PATH_MAX == FS_PATH_MAX, "paths of the API fit");
     if (r->dir != NULL)
-        return resolve_in_dir(r->dir, f, path, err);
+        return state_dir_resolve(r->dir, f, path, err);
     file_out(f, &file);
     path[0] = '\0';
     RETURN_IF_ERR(api_callback_rc(r->resolve(r->ctx, r->handle, &file, path, &answer), &answer,
@@ -191,6 +175,12 @@ static enum rc resolve_all(const vv_store_config *config, struct key_group_range
 }
 
 /* ---- stores ---------------------------------------------------------------------------------- */
+
+void store_env(struct env *env)
+{
+    *env = (struct env){.fs = fs_posix(), .clock = clock_posix()};
+    env->log = log_new(STDERR_FILENO, LOG_WARN, env->clock);
+}
 
 static enum rc check_config(const vv_store_config *c, struct err *err)
 {
@@ -254,8 +244,7 @@ static enum rc store_open(const vv_store_config *config, vv_store **out, struct 
     RETURN_IF_ERR(check_config(config, err));
     RETURN_IF_ERR(read_options(config, &options, err));
     s = mem_calloc(1, sizeof *s);
-    s->env = (struct env){.fs = fs_posix(), .clock = clock_posix()};
-    s->env.log = log_new(STDERR_FILENO, LOG_WARN, s->env.clock);
+    store_env(&s->env);
     env_rng(&s->env, "store-id", &rng);
     rng_hex(&rng, s->id, SCRATCH_ID_LEN);
     s->range = (struct key_group_range){config->first_group, config->last_group};
@@ -292,6 +281,7 @@ void vv_store_close(vv_store *s)
         while (state->copies != NULL)
             vv_scan_close(state->copies);
         s->states = state->next;
+        state_close(state->typed);
         mem_free(state);
     }
     keyed_backend_close(s->backend);
@@ -349,6 +339,12 @@ enum rc namespace_in(vv_namespace ns, const char **type, struct err *err)
     return RC_OK;
 }
 
+/* The engine counts a map's null flag to its values. */
+static uint32_t flag_bytes(enum state_kind kind, uint32_t fixed_value_bytes)
+{
+    return kind == STATE_MAP && fixed_value_bytes != 0 ? 1 : 0;
+}
+
 void desc_out(const struct state_desc *d, vv_state_desc *out)
 {
     *out = (vv_state_desc){
@@ -357,7 +353,8 @@ void desc_out(const struct state_desc *d, vv_state_desc *out)
         .key_type = d->key_type,
         .user_key_type = d->user_key_type,
         .value_type = d->value_type,
-        .fixed_value_bytes = d->fixed_value_bytes,
+        .fixed_value_bytes = d->fixed_value_bytes - flag_bytes(d->kind, d->fixed_value_bytes),
+        .ttl_ms = d->ttl_ms,
     };
     for (unsigned ns = 0; ns < ARRAY_LEN(namespace_types); ns++)
         if (strcmp(d->namespace_type, namespace_types[ns]) == 0)
@@ -380,6 +377,13 @@ static enum rc desc_in(const vv_state_desc *d, struct state_desc *out, struct er
     if (d->fixed_value_bytes > VV_FIXED_MAX)
         return err_set(err, RC_LIMIT, "state %.200s: values of %u bytes exceed %u", d->name,
                        d->fixed_value_bytes, VV_FIXED_MAX);
+    if (d->ttl_ms > INT64_MAX)
+        return err_set(err, RC_LIMIT, "state %.200s: ttl_ms exceeds %lld", d->name,
+                       (long long)INT64_MAX);
+    if ((unsigned)d->ttl_update > VV_TTL_ON_READ_AND_WRITE ||
+        (unsigned)d->ttl_visibility > VV_TTL_RETURN_EXPIRED_IF_NOT_CLEANED_UP)
+        return err_set(err, RC_INVALID, "state %.200s: ttl_update %d, ttl_visibility %d", d->name,
+                       (int)d->ttl_update, (int)d->ttl_visibility);
     RETURN_IF_ERR(check_text("key_type", d->key_type, err));
     RETURN_IF_ERR(check_text("user_key_type", d->user_key_type, err));
     RETURN_IF_ERR(check_text("value_type", d->value_type, err));
@@ -389,18 +393,19 @@ static enum rc desc_in(const vv_state_desc *d, struct state_desc *out, struct er
         .key_type = d->key_type == NULL ? "" : d->key_type,
         .user_key_type = d->user_key_type == NULL ? "" : d->user_key_type,
         .value_type = d->value_type == NULL ? "" : d->value_type,
-        .fixed_value_bytes = d->fixed_value_bytes,
+        .fixed_value_bytes =
+            d->fixed_value_bytes + flag_bytes((enum state_kind)d->kind, d->fixed_value_bytes),
+        .ttl_ms = d->ttl_ms,
         .operand_operator = "",
     };
     return namespace_in(d->ns, &out->namespace_type, err);
 }
 
-static enum rc state_open(vv_store *store, const vv_state_desc *desc, vv_state **out,
-                          struct err *err)
+static enum rc attach(vv_store *store, const vv_state_desc *desc, vv_state **out, struct err *err)
 {
     struct state_desc d;
-    struct keyed_state *rows;
     vv_state *s;
+    enum rc rc;
 
     CHECK_NULL(out);
     *out = NULL;
@@ -410,14 +415,19 @@ static enum rc state_open(vv_store *store, const vv_state_desc *desc, vv_state *
     for (s = store->states; s != NULL; s = s->next)
         if (strcmp(s->name, d.name) == 0)
             return err_set(err, RC_EXISTS, "state %s is open already", d.name);
-    RETURN_IF_ERR(keyed_state_open(store->backend, &d, &rows, err));
     s = mem_calloc(1, sizeof *s + strlen(d.name) + 1);
     memcpy(s + 1, d.name, strlen(d.name) + 1);
     s->name = (const char *)(s + 1);
     s->store = store;
-    s->rows = rows;
     s->kind = d.kind;
-    s->row_bytes = d.fixed_value_bytes;
+    s->fixed_bytes = desc->fixed_value_bytes;
+    s->row_bytes = state_desc_row_bytes(&d);
+    s->has_ttl = d.ttl_ms != 0;
+    rc = state_make(s, &d, desc, err);
+    if (rc != RC_OK) {
+        mem_free(s);
+        return rc;
+    }
     s->next = store->states;
     store->states = s;
     *out = s;
@@ -426,7 +436,7 @@ static enum rc state_open(vv_store *store, const vv_state_desc *desc, vv_state *
 
 vv_code vv_state_open(vv_store *store, const vv_state_desc *desc, vv_state **out, vv_error *error)
 {
-    ANSWER(state_open(store, desc, out, err));
+    ANSWER(attach(store, desc, out, err));
 }
 
 size_t vv_store_state_count(const vv_store *store)

@@ -61,18 +61,22 @@ out:
     return rc;
 }
 
-/* *same: what lies at `path` is the file that is wanted. Anything but a plain file of that content
- * is not. */
-static enum rc is_same(struct fs *fs, const char *path, uint64_t size_bytes,
+/* *same: what lies at `path` is the file that is wanted: `from` itself by another name (a restore
+ * links), or a plain file of that content. */
+static enum rc is_same(struct fs *fs, const char *from, const char *path, uint64_t size_bytes,
                        struct digest128 digest, bool *same, struct err *err)
 {
     struct digest128 found;
-    struct fs_stat st;
+    struct fs_stat st, from_st;
     uint64_t size;
 
     *same = false;
     RETURN_IF_ERR(fs_stat(fs, path, &st, err));
     if (st.type != FS_FILE || st.size_bytes != size_bytes)
+        return RC_OK;
+    RETURN_IF_ERR(fs_stat(fs, from, &from_st, err));
+    *same = st.inode == from_st.inode && st.device == from_st.device;
+    if (*same)
         return RC_OK;
     RETURN_IF_ERR(digest_file(fs, path, &found, &size, err));
     *same = size == size_bytes && digest_eq(found, digest);
@@ -150,7 +154,7 @@ static enum rc settle_taken(struct transfer *t, const char *from, const char *to
 {
     bool same;
 
-    RETURN_IF_ERR(is_same(t->env->fs, to, size_bytes, digest, &same, err));
+    RETURN_IF_ERR(is_same(t->env->fs, from, to, size_bytes, digest, &same, err));
     if (same) {
         *how = TRANSFER_FOUND;
         return transfer_sync_content(t->env->fs, to, size_bytes, err);

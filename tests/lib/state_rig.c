@@ -115,3 +115,29 @@ void rig_sum(struct rig *r, uint32_t first, uint32_t last, uint64_t *entries, ui
         vv_scan_close(scan);
     }
 }
+
+vv_state *rig_state(struct rig *r, const char *name, vv_kind kind, uint32_t fixed_value_bytes,
+                    const vv_functions *functions)
+{
+    vv_state_desc desc = {
+        .name = name, .kind = kind, .fixed_value_bytes = fixed_value_bytes, .functions = functions};
+    vv_error error;
+    vv_state *s;
+
+    ck_assert_vv(vv_state_open(r->store, &desc, &s, &error));
+    return s;
+}
+
+vv_keys rig_keys(vv_key_builder *builder, const char *const *texts, uint32_t count)
+{
+    vv_error error;
+
+    vv_key_builder_clear(builder);
+    for (uint32_t i = 0; i < count; i++) {
+        vv_bytes key = {(const uint8_t *)texts[i], strlen(texts[i])};
+
+        ck_assert_vv(
+            vv_key_builder_add(builder, vv_key_group(key, RIG_GROUPS), key, (vv_bytes){0}, &error));
+    }
+    return vv_key_builder_keys(builder);
+}

@@ -8,6 +8,10 @@
 #include "tests/lib/tmpdir.h"
 
 #define RIG_GROUPS 128u
+#define BYTES(text) ((vv_bytes){(const uint8_t *)(text), sizeof(text) - 1})
+
+#define ck_assert_vv_bytes(got, text)                                                              \
+    ck_assert_bytes_eq(bytes_of((got).data, (got).len), bytes_of_str(text))
 
 /* The call gave VV_OK; reads the local `error`. */
 #define ck_assert_vv(call)                                                                         \
@@ -47,5 +51,15 @@ void rig_add(struct rig *r, uint32_t first, uint32_t last, uint64_t from, uint64
              uint64_t add);
 /* Counts entries and sums their values over all key groups of the store by scans. */
 void rig_sum(struct rig *r, uint32_t first, uint32_t last, uint64_t *entries, uint64_t *sum);
+
+/* Another state of the store. */
+vv_state *rig_state(struct rig *r, const char *name, vv_kind kind, uint32_t fixed_value_bytes,
+                    const vv_functions *functions);
+/* A batch of text keys without namespace, each in its own key group, in `builder`. */
+vv_keys rig_keys(vv_key_builder *builder, const char *const *texts, uint32_t count);
+static inline vv_bytes first_key(vv_keys keys)
+{
+    return (vv_bytes){keys.data, keys.offsets[1]};
+}
 
 #endif

@@ -116,6 +116,19 @@ START_TEST(a_damaged_file_under_the_name_is_replaced)
 }
 END_TEST
 
+/* After a restore by links each file of a snapshot comes back this way: it is not read again. */
+START_TEST(the_same_file_under_two_names_is_found_without_reading_it)
+{
+    enum transfer_how how;
+
+    ck_assert_ok(fs_link(sim, "/from", "/to/" NAME, &err));
+    fault_fs_add(fs,
+                 (struct fault){.kinds = FAULT_READ, .times = UINT64_MAX, .os_errno = EIO});
+    ck_assert_ok(run(&how));
+    ck_assert_int_eq(how, TRANSFER_FOUND);
+}
+END_TEST
+
 START_TEST(a_source_of_another_length_is_refused)
 {
     enum transfer_how how;
@@ -165,5 +178,6 @@ TEST_MAIN("transfer", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_loop_test(tc, errors_that_mean_no_link_here_lead_to_a_copy, 0,
                               ARRAY_LEN(no_links));
           tcase_add_loop_test(tc, a_damaged_file_under_the_name_is_replaced, 0, 4);
+          tcase_add_test(tc, the_same_file_under_two_names_is_found_without_reading_it);
           tcase_add_test(tc, a_source_of_another_length_is_refused);
           tcase_add_loop_test(tc, a_failure_leaves_the_name_free_or_whole, 0, 2);)
