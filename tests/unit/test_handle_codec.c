@@ -40,9 +40,15 @@ static uint64_t offsets[] = {40, 40, 1000};
 
 static struct keyed_handle rocks_handle(void)
 {
-    return (struct keyed_handle){KEYED_ROCKS, {3, 5}, 128, "0123456789abcdef0123456789abcdef",
-                                 2,           states, 3,   rocks_files,
-                                 0,           NULL,   0};
+    return (struct keyed_handle){.kind = KEYED_ROCKS,
+                                 .range = {3, 5},
+                                 .key_group_count = 128,
+                                 .backend_id = "0123456789abcdef0123456789abcdef",
+                                 .state_count = 2,
+                                 .states = states,
+                                 .file_count = 3,
+                                 .files = rocks_files,
+                                 .ttl_clock_ms = -5};
 }
 
 static struct keyed_handle stream_handle(void)
@@ -85,6 +91,7 @@ START_TEST(a_decoded_handle_is_the_encoded_one)
     ck_assert_uint_eq(got.key_group_count, 128);
     ck_assert_str_eq(got.backend_id, h.backend_id);
     ck_assert_uint_eq(got.entry_count, h.entry_count);
+    ck_assert_int_eq(got.ttl_clock_ms, -5);
     ck_assert_uint_eq(got.state_count, 2);
     for (size_t i = 0; i < 2; i++) {
         const struct state_desc *a = &got.states[i], *b = &states[i];
@@ -233,8 +240,8 @@ START_TEST(counts_are_held_against_the_bytes_that_are_there)
     h.state_count = 0;
     h.file_count = 0;
     handle_encode(&h, &bytes);
-    /* kind, 128 groups in 2 bytes, 3, 5, id of 1 + 32, entries; then the states */
-    buf_append(&lie, bytes.data, 48 + 5 + 33 + 1);
+    /* kind, 128 groups in 2 bytes, 3, 5, id of 1 + 32, entries, clock; then the states */
+    buf_append(&lie, bytes.data, 48 + 5 + 33 + 1 + 8);
     buf_append_varint(&lie, 4000);
     put_le64(lie.data + 16, lie.len - 48);
     memcpy(lie.data + 24, digest_of(bytes_of(lie.data + 48, lie.len - 48)).b, 16);
@@ -262,11 +269,13 @@ START_TEST(the_bytes_are_those_of_the_format)
     body = bytes_of(bytes.data + 48, bytes.len - 48);
     ck_assert_uint_eq(get_le64(bytes.data + 16), body.len);
     ck_assert_bytes_eq(bytes_of(body.data, 5), bytes_of("\1\x80\1\3\5", 5));
-    ck_assert_bytes_eq(bytes_of(body.data + 38, 23),
-                       bytes_of("\0\1\6counts\1\1K\4VOID\0\1V\x08\0\0\0", 23));
-    ck_assert_bytes_eq(bytes_of(body.data + 61, 16), bytes_of("\0\1\7CURRENT\0\3abc\3", 16));
-    ck_assert_bytes_eq(bytes_of(body.data + 77 + 16, 2), bytes_of("\0\0", 2));
-    ck_assert_uint_eq(body.len, 95);
+    ck_assert_bytes_eq(bytes_of(body.data + 38, 9),
+                       bytes_of("\0\xFB\xFF\xFF\xFF\xFF\xFF\xFF\xFF", 9));
+    ck_assert_bytes_eq(bytes_of(body.data + 47, 22),
+                       bytes_of("\1\6counts\1\1K\4VOID\0\1V\x08\0\0\0", 22));
+    ck_assert_bytes_eq(bytes_of(body.data + 69, 16), bytes_of("\0\1\7CURRENT\0\3abc\3", 16));
+    ck_assert_bytes_eq(bytes_of(body.data + 85 + 16, 2), bytes_of("\0\0", 2));
+    ck_assert_uint_eq(body.len, 103);
     buf_release(&bytes);
 }
 END_TEST
