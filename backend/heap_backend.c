@@ -208,6 +208,12 @@ static void heap_scan_close(struct keyed_cursor *cursor)
     mem_free(c);
 }
 
+static bool heap_in_memory(struct keyed_state *s)
+{
+    (void)s;
+    return true;
+}
+
 /* ---- snapshots ------------------------------------------------------------------------------- */
 
 static enum rc heap_snapshot_begin(struct keyed_backend *b, uint64_t checkpoint_id,
@@ -372,6 +378,7 @@ static const struct keyed_backend_ops heap_ops = {
     .put = heap_put,
     .del = heap_del,
     .append = heap_append,
+    .in_memory = heap_in_memory,
     .scan_open = heap_scan_open,
     .scan_next = heap_scan_next,
     .scan_close = heap_scan_close,

@@ -142,6 +142,11 @@ enum rc keyed_scan_namespace(struct keyed_state *s, int64_t window, struct keyed
     return s->backend->ops->scan_open(s, &bounds, out, err);
 }
 
+bool keyed_in_memory(struct keyed_state *s)
+{
+    return s->backend->ops->in_memory(s);
+}
+
 enum rc keyed_scan_next(struct keyed_cursor *c, uint32_t max, struct bytes *keys,
                         struct bytes *values, uint32_t *got, struct err *err)
 {

@@ -104,10 +104,12 @@ MUST_USE enum rc keyed_scan_open(struct keyed_state *s, struct bytes prefix,
 /* Of those the entries with lower <= key < upper (empty: no bound), in bytewise order. */
 MUST_USE enum rc keyed_scan_range(struct keyed_state *s, struct bytes prefix, struct bytes lower,
                                   struct bytes upper, struct keyed_cursor **out, struct err *err);
-/* Those of one namespace of a state with BIGINT namespaces (a window), in no promised order. Costs as
- * much as they are many while the state is in memory, else one reading of the whole state. */
+/* Those of one namespace of a state with BIGINT namespaces (a window), in no promised order. As cheap as
+ * they are few while the state is in memory, else one reading of the whole state. */
 MUST_USE enum rc keyed_scan_namespace(struct keyed_state *s, int64_t window,
                                       struct keyed_cursor **out, struct err *err);
+/* Whether every living entry is in memory. */
+bool keyed_in_memory(struct keyed_state *s);
 /* Up to `max` entries; *got == 0: the end. Slices hold until the next call on the cursor. */
 MUST_USE enum rc keyed_scan_next(struct keyed_cursor *c, uint32_t max, struct bytes *keys,
                                  struct bytes *values, uint32_t *got, struct err *err);
@@ -151,6 +153,7 @@ struct keyed_backend_ops {
     enum rc (*del)(struct keyed_state *, const struct key_batch *, struct err *);
     enum rc (*append)(struct keyed_state *, const struct key_batch *, const struct bytes *, size_t,
                       uint32_t *, struct err *);
+    bool (*in_memory)(struct keyed_state *);
     enum rc (*scan_open)(struct keyed_state *, const struct scan_bounds *, struct keyed_cursor **,
                          struct err *);
     enum rc (*scan_next)(struct keyed_cursor *, uint32_t, struct bytes *, struct bytes *,

@@ -199,12 +199,41 @@ static enum rc rocks_put(struct keyed_state *state, const struct key_batch *keys
     return row_cache_put(s->cache, keys, values, below_of(s)->complete, err);
 }
 
+/* Whoever deletes what a cursor gave: rows hold still, so that tombstones for all that lies in the
+ * database alone would outgrow the budget. */
+static bool deletes_below(struct rocks_backend *b, const struct core_state *s)
+{
+    uint64_t bytes = row_group_bytes(b->core.rows);
+
+    return s->cursors > 0 && !below_of(s)->complete && bytes > b->rows_budget && may_evict(b, bytes);
+}
+
+static enum rc delete_below(struct rocks_backend *b, struct core_state *s,
+                            const struct key_batch *keys, struct err *err)
+{
+    uint32_t *others = mem_alloc(keys->count * sizeof *others), count;
+    struct rocks_batch *batch = rocks_batch_new(b->db);
+    enum rc rc;
+
+    row_cache_del_cached(s->cache, keys, others, &count);
+    for (uint32_t i = 0; i < count; i++)
+        rocks_batch_del(batch, below_of(s)->cf, key_batch_at(keys, others[i]));
+    rc = rocks_batch_write(batch, err);
+    rocks_batch_free(batch);
+    mem_free(others);
+    if (rc != RC_OK)
+        rocks_break(b, rc, err);
+    return rc;
+}
+
 static enum rc rocks_del(struct keyed_state *state, const struct key_batch *keys, struct err *err)
 {
     struct rocks_backend *b = rocks_of(state->backend);
     struct core_state *s = core_state_of(state);
 
     RETURN_IF_ERR(make_room(b, s, keys, NULL, err));
+    if (deletes_below(b, s))
+        return delete_below(b, s, keys, err);
     return row_cache_del(s->cache, keys, below_of(s)->complete, err);
 }
 
@@ -348,6 +377,11 @@ static enum rc rocks_scan_next(struct keyed_cursor *cursor, uint32_t max, struct
         values[i].data = c->data.data + (uintptr_t)values[i].data;
     }
     return RC_OK;
+}
+
+static bool rocks_in_memory(struct keyed_state *s)
+{
+    return below_of(core_state_of(s))->complete;
 }
 
 static void rocks_scan_close(struct keyed_cursor *cursor)
@@ -581,6 +615,7 @@ static const struct keyed_backend_ops rocks_ops = {
     .put = rocks_put,
     .del = rocks_del,
     .append = rocks_append,
+    .in_memory = rocks_in_memory,
     .scan_open = rocks_scan_open,
     .scan_next = rocks_scan_next,
     .scan_close = rocks_scan_close,

@@ -809,6 +809,24 @@ enum rc row_cache_del(struct row_cache *c, const struct key_batch *keys, bool be
     return RC_OK;
 }
 
+void row_cache_del_cached(struct row_cache *c, const struct key_batch *keys, uint32_t *others,
+                          uint32_t *other_count)
+{
+    *other_count = 0;
+    scratch_reserve(c, keys->count);
+    rows_enter(c);
+    find_chunk(c, keys, 0, keys->count);
+    for (uint32_t i = 0; i < keys->count; i++) {
+        uint32_t ref = found_now(c, i, key_batch_at(keys, i));
+
+        if (ref != 0)
+            row_delete(c, ref);
+        else
+            others[(*other_count)++] = i;
+    }
+    rows_leave(c);
+}
+
 void row_cache_stats(const struct row_cache *c, struct row_cache_stats *out)
 {
     *out = (struct row_cache_stats){

@@ -76,6 +76,9 @@ MUST_USE enum rc row_cache_put(struct row_cache *c, const struct key_batch *keys
                                const struct bytes *values, bool below_empty, struct err *err);
 MUST_USE enum rc row_cache_del(struct row_cache *c, const struct key_batch *keys, bool below_empty,
                                struct err *err);
+/* Deletes those of the keys that are cached; the others' numbers go to others[0..*other_count). */
+void row_cache_del_cached(struct row_cache *c, const struct key_batch *keys, uint32_t *others,
+                          uint32_t *other_count);
 /* What a value may grow to; and what of a value is worth keeping when it moves or is at that limit
  * (data NULL: nothing; holds until the next call). trim NULL: all. */
 struct row_append_rules {

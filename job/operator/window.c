@@ -2,7 +2,8 @@
  *
  * A group's totals are keyed by (key, window end); the namespace of Flink's window-aggs. When the watermark passes a window's end
  * its groups leave, window by window in time order, in pieces: a piece of the window's keys is read by a scan, emitted, deleted. The
- * watermark is passed on after the last of them. Open windows and the watermark are union state, so that a restore fires each window once and counts late
+ * watermark is passed on after the last of them. When one watermark ends several windows and the state is not all in memory, so that
+ * finding one window's groups is a reading of everything, that is done once and the windows leave together, in no order. Open windows and the watermark are union state, so that a restore fires each window once and counts late
  * rows as before. After: WindowAggOperator (flink-table-runtime). */
 #include "job/operator/keyed_totals.h"
 #include "job/operator/totals_fit.h"
@@ -10,7 +11,6 @@
 
 #define OPEN_WINDOWS_STATE "open-windows" /* items: window end, big-endian */
 #define WATERMARK_STATE "watermark"       /* one item */
-#define FIRE_KEYS_MAX (1u << 20) /* a scan ends after so many, so that the state may give back memory, and begins anew */
 
 struct window_op {
     struct operator op;
@@ -27,10 +27,10 @@ struct window_op {
     struct batch_builder *kept;
     /* firing */
     bool firing;
-    int64_t firing_end;
+    size_t firing_count;  /* windows that fire together, the first ones of `open` */
+    int64_t firing_end;   /* of the last of them */
     int64_t pending_watermark_ms; /* passed on when done */
     struct keyed_cursor *cursor;
-    uint32_t scanned; /* keys that the cursor gave */
     struct key_builder piece;
     struct bytes *scan_keys, *scan_values;
     const void **scan_rows;
@@ -179,17 +179,26 @@ static enum rc window_process(struct operator *op, struct batch *in, struct outp
 
 /* ---- firing --------------------------------------------------------------------------------------- */
 
+static bool is_due(const struct window_op *w, size_t i)
+{
+    return i < w->open_count && tumble_fires_at(&w->tumble, w->open[i]) <= w->watermark_ms;
+}
+
 static enum rc begin_scan(struct window_op *w, struct err *err)
 {
-    w->scanned = 0;
+    w->firing_count = 1;
+    while (!keyed_in_memory(w->totals.state) && is_due(w, w->firing_count))
+        w->firing_count++;
+    w->firing_end = w->open[w->firing_count - 1];
+    if (w->firing_count > 1)
+        return keyed_scan_open(w->totals.state, (struct bytes){0}, &w->cursor, err);
     return keyed_scan_namespace(w->totals.state, w->firing_end, &w->cursor, err);
 }
 
 static enum rc next_window(struct window_op *w, struct output *out, struct err *err)
 {
-    if (w->open_count > 0 && tumble_fires_at(&w->tumble, w->open[0]) <= w->watermark_ms) {
+    if (is_due(w, 0)) {
         w->firing = true;
-        w->firing_end = w->open[0];
         return begin_scan(w, err);
     }
     w->firing = false;
@@ -242,22 +251,21 @@ static enum rc delete_piece(struct window_op *w, struct err *err)
     return w->totals.text.count == 0 ? RC_OK : text_calls_delete(&w->totals.text, &keys, err);
 }
 
-static enum rc end_scan(struct window_op *w, bool window_done, struct output *out, struct err *err)
+static enum rc end_scan(struct window_op *w, struct output *out, struct err *err)
 {
     keyed_scan_close(w->cursor);
     w->cursor = NULL;
-    if (!window_done)
-        return begin_scan(w, err);
-    RETURN_IF_ERR(distinct_calls_delete_window(&w->totals.distinct, w->firing_end, err));
-    memmove(w->open, w->open + 1, (w->open_count - 1) * sizeof *w->open);
-    w->open_count--;
+    for (size_t i = 0; i < w->firing_count; i++)
+        RETURN_IF_ERR(distinct_calls_delete_window(&w->totals.distinct, w->open[i], err));
+    w->open_count -= w->firing_count;
+    memmove(w->open, w->open + w->firing_count, w->open_count * sizeof *w->open);
     return next_window(w, out, err);
 }
 
 static enum rc window_drain(struct operator *op, struct output *out, bool *more, struct err *err)
 {
     struct window_op *w = (struct window_op *)op;
-    uint32_t got;
+    uint32_t got, n = 0;
 
     *more = false;
     if (!w->firing)
@@ -265,19 +273,20 @@ static enum rc window_drain(struct operator *op, struct output *out, bool *more,
     RETURN_IF_ERR(keyed_scan_next(w->cursor, TOTALS_ROWS_MAX, w->scan_keys, w->scan_values, &got, err));
     key_builder_clear(&w->piece);
     for (uint32_t i = 0; i < got; i++) {
-        if (w->scan_values[i].len != w->totals.layout.row_bytes)
-            return err_set(err, RC_CORRUPT, "%s: a row of window-aggs has %zu bytes instead of %u",
-                           w->ctx->operator_name, w->scan_values[i].len, w->totals.layout.row_bytes);
+        if (w->scan_keys[i].len < 8 || w->scan_values[i].len != w->totals.layout.row_bytes)
+            return err_set(err, RC_CORRUPT, "%s: a row of window-aggs has %zu bytes instead of %u, its key %zu",
+                           w->ctx->operator_name, w->scan_values[i].len, w->totals.layout.row_bytes, w->scan_keys[i].len);
+        if ((int64_t)get_be64(w->scan_keys[i].data + w->scan_keys[i].len - 8) > w->firing_end)
+            continue; /* of a window that is not over, in a scan of all */
         RETURN_IF_ERR(key_builder_add_raw(&w->piece, w->scan_keys[i], err));
-        w->scan_rows[i] = w->scan_values[i].data;
+        w->scan_rows[n++] = w->scan_values[i].data;
     }
-    if (got > 0) {
-        RETURN_IF_ERR(emit_piece(w, got, out, err));
+    if (n > 0) {
+        RETURN_IF_ERR(emit_piece(w, n, out, err));
         RETURN_IF_ERR(delete_piece(w, err));
     }
-    w->scanned += got;
-    if (got == 0 || w->scanned >= FIRE_KEYS_MAX)
-        RETURN_IF_ERR(end_scan(w, got == 0, out, err));
+    if (got == 0)
+        RETURN_IF_ERR(end_scan(w, out, err));
     *more = w->firing;
     return RC_OK;
 }
