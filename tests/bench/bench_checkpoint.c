@@ -6,13 +6,13 @@
  *
  * The job is that of bench_w with W-mid's keys (K 10^7, N 2*10^7), two subtasks, without periodic
  * checkpoints. After N events it waits until compactions stand still and takes the first
- * checkpoint; then for each share (percent of K) it makes as many events as change about that many
- * keys, waits for them to be processed, and takes the next. Reported for each: milliseconds from
- * the request to the answer ("ms"), the job's own figure ("e2e_ms"), the longest synchronous part
- * ("sync_ms"), bytes of files that the checkpoint is the first to name ("new_bytes") and of all
- * that it names ("state_bytes"), and what compactions wrote since the one before
- * ("compacted_bytes": 0 means that no new byte is theirs). "first_again" has nothing changed at
- * all.
+ * checkpoint. Then, for each share (percent of K): a checkpoint that does not count, so that files
+ * which compactions wrote have been named; as many events as change about that many keys, all
+ * processed; the checkpoint that counts. Reported for each: milliseconds from the request to the
+ * answer ("ms"), the job's own figure ("e2e_ms"), the longest synchronous part ("sync_ms"), bytes
+ * of the files that it is the first to name ("new_bytes"), of all that it names ("state_bytes"),
+ * and what compactions wrote until they stood still again ("compacted_bytes"). "unchanged": right
+ * after the first one.
  */
 #include "tests/bench/w_job.h"
 
@@ -146,9 +146,9 @@ static enum rc measure(struct bench *b, const char *shares, struct err *err)
 
         if (end == at || percent <= 0)
             return err_set(err, RC_INVALID, "--shares %s: percents, with spaces between", shares);
+        RETURN_IF_ERR(take(b, &m, err));
         events += events_that_change(percent, b->job.w.keys);
         RETURN_IF_ERR(wait_for_events(b, events, err));
-        wait_for_quiet(b);
         RETURN_IF_ERR(take(b, &m, err));
         snprintf(name, sizeof name, "at_%g", percent);
         report_measured(b, name, &m);

@@ -28,6 +28,7 @@ struct run {
     bool merge;
     uint64_t memory_bytes;
     const char *dir;
+    struct half_way half; /* of the first worker */
 };
 struct worker {
     struct run *run;
@@ -201,6 +202,8 @@ static void *work(void *arg)
         int64_t v = w_value(i);
         struct row event = {1, v, v, v};
 
+        if (i == load->rows / 2 && w->me == 0)
+            half_way_now(&w->run->half, i);
         if ((splitmix64(k) & 1) != w->me)
             continue;
         put_be64(key, k);
@@ -268,14 +271,15 @@ int main(int argc, char **argv)
         pthread_join(threads[t], NULL);
     wall = wall_s() - wall;
     cpu = cpu_s() - cpu;
+    report_text(&report, "program", "bench_rocks");
+    report_text(&report, "how", run.merge ? "merge" : "get-put");
+    report_run(&report, &run.w, THREADS, wall, cpu);
+    half_way_report(&report, &run.half, &run.w);
     for (uint32_t t = 0; t < THREADS; t++) {
         if (!run.merge)
             read_all(&workers[t]);
         close_db(&workers[t]);
     }
-    report_text(&report, "program", "bench_rocks");
-    report_text(&report, "how", run.merge ? "merge" : "get-put");
-    report_run(&report, &run.w, THREADS, wall, cpu);
     report_number(&report, "memory_mb", (double)(run.memory_bytes >> 20));
     report_number(&report, "results", (double)(workers[0].results + workers[1].results));
     if (own_dir && fs_remove_tree(fs_posix(), dir, NULL) != RC_OK)

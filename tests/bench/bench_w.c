@@ -109,15 +109,22 @@ static void report_job(struct report *report, const struct w_job *j, double wall
 static enum rc measure(struct w_job *j, uint32_t steady_s, struct report *report, struct err *err)
 {
     double wall = wall_s(), cpu = cpu_s();
+    struct half_way half = {0};
 
     RETURN_IF_ERR(w_job_start(j, err));
-    if (steady_s > 0)
+    if (steady_s > 0) {
         wait_for_enough(j, steady_s);
+    } else {
+        while (w_job_made(j) < j->w.rows / 2 && !job_wait(j->job, 2))
+            ;
+        half_way_now(&half, w_job_made(j));
+    }
     RETURN_IF_ERR(w_job_finish(j, err));
     wall = wall_s() - wall;
     cpu = cpu_s() - cpu;
     workload_resize(&j->w, 0, j->end);
     report_job(report, j, wall, cpu);
+    half_way_report(report, &half, &j->w);
     return RC_OK;
 }
 

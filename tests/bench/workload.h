@@ -186,6 +186,26 @@ static inline void report_run(struct report *r, const struct workload *w, uint32
     report_number(r, "cpu_ns_per_event", 1e9 * cpu / (double)w->rows);
     report_number(r, "peak_rss_mb", peak_rss_mb());
 }
+/* The second half of a run alone, when the state has most of its keys. */
+struct half_way {
+    uint64_t events;
+    double wall, cpu;
+};
+static inline void half_way_now(struct half_way *h, uint64_t events)
+{
+    *h = (struct half_way){events, wall_s(), cpu_s()};
+}
+/* Called at the end. Nothing was noted: nothing is reported. */
+static inline void half_way_report(struct report *r, const struct half_way *h,
+                                   const struct workload *w)
+{
+    double events = (double)w->rows - (double)h->events;
+
+    if (h->events == 0 || events <= 0)
+        return;
+    report_number(r, "late_events_per_s", events / (wall_s() - h->wall));
+    report_number(r, "late_cpu_ns_per_event", 1e9 * (cpu_s() - h->cpu) / events);
+}
 /* The last call. w: the checksum is reported; NULL: there is none. The exit code: 1 when it is
  * known and another. */
 static inline int report_end(struct report *r, const struct workload *w, uint64_t checksum)
