@@ -123,7 +123,8 @@ static enum rc run_add(struct flusher *f, struct run_set *set, const struct row_
         uint64_t size = rocks_run_bytes(set->open);
 
         if (size >= FLUSH_RUN_MOST_BYTES ||
-            (size >= FLUSH_RUN_CUT_BYTES && group != set->open_group))
+            (group != set->open_group &&
+             size >= keygroup_cut_bytes(set->open_group, group, f->config.key_group_count)))
             RETURN_IF_ERR(run_end(set, err));
     }
     if (set->open == NULL)

@@ -16,8 +16,8 @@
 
 #define FLUSH_RUN_LEAST_ROWS ROWS_MANY   /* from here on as runs ... */
 #define FLUSH_RUN_LEAST_BYTES (4u << 20) /* ... or from here on */
-#define FLUSH_RUN_CUT_BYTES (16u << 20)  /* a file ends at the next key-group border ... */
-#define FLUSH_RUN_MOST_BYTES (64u << 20) /* ... or here at the latest */
+#define FLUSH_RUN_MOST_BYTES (64u << 20) /* a file ends here, if not before at a border of key
+                                            groups (keygroup_cut_bytes) */
 #define FLUSH_L0_FILES_MAX 24u
 #define FLUSH_PENDING_BYTES_MAX (16ull << 30)
 
@@ -26,7 +26,7 @@ struct flusher_config {
     struct rocks_db *db;
     const char *run_dir; /* exists; on the database's file system; for the flusher alone */
     struct key_group_range range;
-    uint32_t prefix_len;
+    uint32_t prefix_len, key_group_count;
 };
 struct flusher; /* opaque */
 struct flusher *flusher_new(const struct flusher_config *config);

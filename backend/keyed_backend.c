@@ -562,6 +562,17 @@ void core_check_keys(const struct backend_core *core, const struct key_batch *ke
     }
 }
 
+enum rc core_check_value(const struct core_state *s, struct bytes value, struct err *err)
+{
+    uint32_t row_bytes = state_desc_row_bytes(&s->desc);
+
+    if (row_bytes == 0 || value.len == row_bytes)
+        return RC_OK;
+    return err_set(err, RC_CORRUPT,
+                   "state %s: stored value of %zu bytes, the state's values have %u", s->desc.name,
+                   value.len, row_bytes);
+}
+
 struct state_desc *core_describe(const struct backend_core *core, size_t state_count,
                                  struct arena *arena)
 {

@@ -42,6 +42,15 @@ struct keyed_stats {
 };
 
 enum backend_kind { BACKEND_HASHMAP, BACKEND_ROCKSDB };
+/* When the digests of restored SST files are compared (rocksdb). In the background: after the task
+ * has begun; until it is done no checkpoint ends, and a damaged file fails the next call. Files
+ * that could not be linked are always compared first. */
+enum restore_verify {
+    RESTORE_VERIFY_AUTO, /* first, or from RESTORE_VERIFY_FIRST_BYTES on in the background */
+    RESTORE_VERIFY_FIRST,
+    RESTORE_VERIFY_BACKGROUND,
+};
+#define RESTORE_VERIFY_FIRST_BYTES (64u << 20)
 struct keyed_backend_config {
     const struct env *env;
     enum backend_kind kind;
@@ -58,10 +67,11 @@ struct keyed_backend_config {
     const char *restore_operator; /* for messages */
     size_t change_count;          /* restored states that are not taken as they are */
     const struct state_change *changes;
+    enum restore_verify verify;   /* of the restored SST files */
 };
 
-/* Opens and restores. Every file is checked before use (C13): size and digest; entries outside
- * `range` are dropped. RC_CORRUPT / RC_NOT_FOUND name file and reason. */
+/* Opens and restores. Every file is checked (C13), its size at once, its digest as `verify` says;
+ * entries outside `range` are dropped. RC_CORRUPT / RC_NOT_FOUND name file and reason. */
 MUST_USE enum rc keyed_backend_open(const struct keyed_backend_config *config,
                                     struct keyed_backend **out, struct err *err);
 /* NULL is a no-op. Waits for a running snapshot write; an open snapshot is freed with the backend.

@@ -91,6 +91,8 @@ bool core_is_gone(void *state, struct bytes value);
 struct row_append_rules core_append_rules(struct core_state *s, size_t bytes_max);
 /* Every key's group in the backend's range: asserted (C1). */
 void core_check_keys(const struct backend_core *core, const struct key_batch *keys);
+/* RC_CORRUPT: a stored value of another size than the state's. */
+MUST_USE enum rc core_check_value(const struct core_state *s, struct bytes value, struct err *err);
 /* Deep copies of all descriptions. */
 struct state_desc *core_describe(const struct backend_core *core, size_t state_count,
                                  struct arena *arena);

@@ -160,38 +160,43 @@ out:
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-enum rc state_file_prove(struct fs *fs, const struct state_file *f, struct err *err)
+static const char *shown_name(const struct state_file *f)
 {
-    struct digest128 digest;
-    uint64_t size;
     const char *name = f->scope == FILE_INLINE ? f->local_name : f->resolved_path;
 
-    if (f->scope == FILE_INLINE) {
-        size = f->inline_bytes.len;
-        if (size == f->size_bytes)
-            digest = digest_of(f->inline_bytes);
-    } else {
-        struct fs_stat st;
+    ASSERT(name != NULL);
+    return name[0] == '\0' ? "inline stream" : name;
+}
 
-        ASSERT(name != NULL);
-        RETURN_IF_ERR(fs_stat(fs, name, &st, err));
-        size = st.size_bytes;
-        if (size == f->size_bytes)
-            RETURN_IF_ERR(digest_file(fs, name, &digest, &size, err));
-    }
-    if (size != f->size_bytes)
-        return err_set(err, RC_CORRUPT, "%s: %llu bytes, the snapshot names %llu",
-                       name[0] == '\0' ? "inline stream" : name, (unsigned long long)size,
-                       (unsigned long long)f->size_bytes);
-    if (!digest_eq(digest, f->digest)) {
-        char got[DIGEST_HEX_LEN + 1], want[DIGEST_HEX_LEN + 1];
+enum rc state_file_measure(struct fs *fs, const struct state_file *f, struct err *err)
+{
+    struct fs_stat st = {.size_bytes = f->inline_bytes.len};
 
-        digest_hex(digest, got);
-        digest_hex(f->digest, want);
-        return err_set(err, RC_CORRUPT, "%s: digest %s, the snapshot names %s",
-                       name[0] == '\0' ? "inline stream" : name, got, want);
-    }
-    return RC_OK;
+    if (f->scope != FILE_INLINE)
+        RETURN_IF_ERR(fs_stat(fs, f->resolved_path, &st, err));
+    if (st.size_bytes == f->size_bytes)
+        return RC_OK;
+    return err_set(err, RC_CORRUPT, "%s: %llu bytes, the snapshot names %llu", shown_name(f),
+                   (unsigned long long)st.size_bytes, (unsigned long long)f->size_bytes);
+}
+
+enum rc state_file_prove(struct fs *fs, const struct state_file *f, struct err *err)
+{
+    char got[DIGEST_HEX_LEN + 1], want[DIGEST_HEX_LEN + 1];
+    struct digest128 digest;
+    uint64_t size = f->size_bytes;
+
+    RETURN_IF_ERR(state_file_measure(fs, f, err));
+    if (f->scope == FILE_INLINE)
+        digest = digest_of(f->inline_bytes);
+    else
+        RETURN_IF_ERR(digest_file(fs, f->resolved_path, &digest, &size, err));
+    if (size == f->size_bytes && digest_eq(digest, f->digest))
+        return RC_OK;
+    digest_hex(digest, got);
+    digest_hex(f->digest, want);
+    return err_set(err, RC_CORRUPT, "%s: digest %s, the snapshot names %s", shown_name(f), got,
+                   want);
 }
 
 struct stream_reader {

@@ -39,6 +39,8 @@ typedef enum rc keyed_stream_fn(void *ctx, uint32_t state_id, uint32_t count,
 MUST_USE enum rc keyed_stream_read(struct fs *fs, const struct keyed_handle *h,
                                    struct key_group_range range, keyed_stream_fn *fn, void *ctx,
                                    struct err *err);
+/* The size alone. */
+MUST_USE enum rc state_file_measure(struct fs *fs, const struct state_file *f, struct err *err);
 /* Size and digest of a file of a handle against what is there (C13): inline bytes, or
  * resolved_path. */
 MUST_USE enum rc state_file_prove(struct fs *fs, const struct state_file *f, struct err *err);

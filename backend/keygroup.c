@@ -132,3 +132,18 @@ void keygroup_put_prefix(uint8_t *out, uint32_t len, uint32_t group)
     else
         put_be16(out, (uint16_t)group);
 }
+
+uint64_t keygroup_cut_bytes(uint32_t before, uint32_t after, uint32_t key_group_count)
+{
+    static const struct {
+        uint32_t parallelism;
+        uint64_t bytes;
+    } borders[] = {{2, 1u << 20}, {3, 4u << 20}, {4, 4u << 20}, {8, 8u << 20}};
+
+    for (size_t i = 0; i < ARRAY_LEN(borders); i++) { /* no promise about groups: any file's rows */
+        if ((uint64_t)before * borders[i].parallelism / key_group_count !=
+            (uint64_t)after * borders[i].parallelism / key_group_count)
+            return borders[i].bytes;
+    }
+    return KEYGROUP_CUT_BYTES;
+}

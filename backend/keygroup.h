@@ -74,6 +74,11 @@ static inline uint32_t keygroup_prefix_len(uint32_t key_group_count)
 {
     return key_group_count <= 128 ? 1 : 2;
 }
+/* Where files of sorted rows end, so that few lie across the border of two subtasks after a rescale:
+ * bytes from which on a file ends between rows of the groups before < after. Borders that a
+ * parallelism of 2, 3, 4 or 8 has need less than others. */
+#define KEYGROUP_CUT_BYTES (16u << 20)
+uint64_t keygroup_cut_bytes(uint32_t before, uint32_t after, uint32_t key_group_count);
 /* Big-endian prefix of `len` bytes. */
 void keygroup_put_prefix(uint8_t *out, uint32_t len, uint32_t group);
 static inline uint32_t keygroup_get_prefix(const uint8_t *key, uint32_t len)

@@ -1,5 +1,7 @@
 #include "backend/rocks.h"
 
+#include "backend/rocks_intake_shim.h"
+#include "backend/rocks_priv.h"
 #include "backend/rocks_shim.h"
 #include "base/arena.h"
 #include "base/thread.h"
@@ -201,6 +203,13 @@ static void make_options(struct rocks_db *db, const struct rocks_config *config)
     rocksdb_options_set_max_manifest_file_size(o, 4 * MIB); /* each checkpoint copies it */
     rocksdb_options_set_info_log_level(o, 2);               /* warnings */
     rocksdb_options_set_use_fsync(o, 0);
+    if (config->key_group_count != 0) {
+        char *error = NULL;
+
+        shim_options_cut_at_groups(o, keygroup_prefix_len(config->key_group_count),
+                                   config->key_group_count, keygroup_cut_bytes, &error);
+        ASSERT(error == NULL); /* memory is gone */
+    }
     db->options = o;
     db->scan = rocksdb_readoptions_create();
     rocksdb_readoptions_set_verify_checksums(db->scan, 1);
@@ -386,6 +395,35 @@ void rocks_stop_compact_range(struct rocks_db *db)
     shim_stop_compact_range(db->db);
 }
 
+/* ---- for rocks_intake.c ---------------------------------------------------------------------- */
+
+void *rocks_raw_db(const struct rocks_db *db)
+{
+    return db->db;
+}
+void *rocks_raw_cf(const struct rocks_cf *cf)
+{
+    return cf->handle;
+}
+const void *rocks_raw_options(const struct rocks_db *db)
+{
+    return db->options;
+}
+struct rocks_db *rocks_db_of(const struct rocks_cf *cf)
+{
+    return cf->db;
+}
+struct rocks_cf *rocks_cf_adopt_take(struct rocks_db *db, const char *name, void *handle)
+{
+    return add_cf(db, name, handle);
+}
+enum rc rocks_take_error(char *text, struct err *err, const char *doing)
+{
+    return take_error(text, err, doing);
+}
+
+/* ---- families -------------------------------------------------------------------------------- */
+
 size_t rocks_cf_count(const struct rocks_db *db)
 {
     return db->cf_count - 1;
@@ -541,34 +579,6 @@ void rocks_iter_free(struct rocks_iter *it)
     buf_release(&it->upper);
     atomic_fetch_sub(&it->db->open_handles, 1);
     mem_free(it);
-}
-
-static void copy_key(rocksdb_iterator_t *it, struct buf *out)
-{
-    size_t len;
-    const char *key = rocksdb_iter_key(it, &len);
-
-    buf_clear(out);
-    buf_append(out, key, len);
-}
-
-enum rc rocks_key_bounds(struct rocks_cf *cf, bool *any, struct buf *first, struct buf *last,
-                         struct err *err)
-{
-    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(cf->db->db, cf->db->scan, cf->handle);
-    char *error = NULL;
-
-    rocksdb_iter_seek_to_first(it);
-    *any = rocksdb_iter_valid(it);
-    if (*any) {
-        copy_key(it, first);
-        rocksdb_iter_seek_to_last(it);
-        if (rocksdb_iter_valid(it))
-            copy_key(it, last);
-    }
-    rocksdb_iter_get_error(it, &error);
-    rocksdb_iter_destroy(it);
-    return take_error(error, err, "first and last key");
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -742,42 +752,31 @@ enum rc rocks_live_files(struct rocks_db *db, rocks_file_fn *fn, void *ctx, stru
     return rc;
 }
 
-static enum rc level_files(rocksdb_level_metadata_t *level, rocks_cf_file_fn *fn, void *ctx,
-                           struct err *err)
+struct file_walk {
+    rocks_cf_file_fn *fn;
+    void *ctx;
+    enum rc rc;
+    struct err *err;
+};
+
+static void visit_file(void *ctx, const struct shim_file *f)
 {
-    enum rc rc = RC_OK;
+    struct file_walk *w = ctx;
+    const struct rocks_file out = {f->name, f->size_bytes, bytes_of(f->first.data, f->first.len),
+                                   bytes_of(f->last.data, f->last.len), f->last_open != 0};
 
-    for (size_t i = 0; rc == RC_OK && i < rocksdb_level_metadata_get_file_count(level); i++) {
-        rocksdb_sst_file_metadata_t *f = rocksdb_level_metadata_get_sst_file_metadata(level, i);
-        char *name = rocksdb_sst_file_metadata_get_relative_filename(f);
-        size_t first_len, last_len;
-        char *first = rocksdb_sst_file_metadata_get_smallestkey(f, &first_len);
-        char *last = rocksdb_sst_file_metadata_get_largestkey(f, &last_len);
-
-        rc = fn(ctx, name[0] == '/' ? name + 1 : name, bytes_of(first, first_len),
-                bytes_of(last, last_len), err);
-        rocksdb_free(name);
-        rocksdb_free(first);
-        rocksdb_free(last);
-        rocksdb_sst_file_metadata_destroy(f);
-    }
-    return rc;
+    if (w->rc == RC_OK)
+        w->rc = w->fn(w->ctx, &out, w->err);
 }
 
 enum rc rocks_cf_files(struct rocks_cf *cf, rocks_cf_file_fn *fn, void *ctx, struct err *err)
 {
-    rocksdb_column_family_metadata_t *m =
-        rocksdb_get_column_family_metadata_cf(cf->db->db, cf->handle);
-    enum rc rc = RC_OK;
+    struct file_walk w = {fn, ctx, RC_OK, err};
+    char *error = NULL;
 
-    for (size_t i = 0; rc == RC_OK && i < rocksdb_column_family_metadata_get_level_count(m); i++) {
-        rocksdb_level_metadata_t *level = rocksdb_column_family_metadata_get_level_metadata(m, i);
-
-        rc = level_files(level, fn, ctx, err);
-        rocksdb_level_metadata_destroy(level);
-    }
-    rocksdb_column_family_metadata_destroy(m);
-    return rc;
+    shim_files(cf->db->db, cf->handle, visit_file, &w, &error);
+    RETURN_IF_ERR(take_error(error, err, "list files"));
+    return w.rc;
 }
 
 enum rc rocks_verify(struct rocks_db *db, struct err *err)

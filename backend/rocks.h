@@ -11,6 +11,7 @@
 #ifndef VARVE_BACKEND_ROCKS_H
 #define VARVE_BACKEND_ROCKS_H
 
+#include "backend/keygroup.h"
 #include "base/fs.h"
 
 #define ROCKS_VERSION "9.10.0"
@@ -25,6 +26,8 @@ struct rocks_config {
     uint64_t block_cache_bytes;
     uint64_t write_buffer_bytes; /* of all families together, charged to the block cache */
     int max_open_files;          /* -1: no limit */
+    uint32_t key_group_count;    /* compactions end files at borders of key groups
+                                    (keygroup_cut_bytes); 0: anywhere */
 };
 /* Opens with all its column families; compactions stand still until rocks_compact. RC_CORRUPT,
  * RC_IO. */
@@ -79,9 +82,6 @@ struct rocks_iter *rocks_iter_new(struct rocks_cf *cf, struct bytes lower, struc
 bool rocks_iter_next(struct rocks_iter *it, struct bytes *key, struct bytes *value, enum rc *rc,
                      struct err *err);
 void rocks_iter_free(struct rocks_iter *it); /* NULL is a no-op */
-/* First and last key of the family; *any false when it is empty. Copied into the buffers. */
-MUST_USE enum rc rocks_key_bounds(struct rocks_cf *cf, bool *any, struct buf *first,
-                                  struct buf *last, struct err *err);
 
 /* A write batch into the memtable. */
 struct rocks_batch; /* opaque */
@@ -118,9 +118,16 @@ MUST_USE enum rc rocks_checkpoint(struct rocks_db *db, const char *dir, struct e
 typedef enum rc rocks_file_fn(void *ctx, const char *name, uint64_t size_bytes, struct err *err);
 MUST_USE enum rc rocks_live_files(struct rocks_db *db, rocks_file_fn *fn, void *ctx,
                                   struct err *err);
-/* Live SST files of one family, with their first and last key. */
-typedef enum rc rocks_cf_file_fn(void *ctx, const char *name, struct bytes first, struct bytes last,
-                                 struct err *err);
+/* An SST file of a family. first and last are its smallest and largest key; last_open: a range
+ * deletion ends there, the key itself is not in it. */
+struct rocks_file {
+    const char *name;
+    uint64_t size_bytes;
+    struct bytes first, last;
+    bool last_open;
+};
+/* Live SST files of one family; slices hold for the call. */
+typedef enum rc rocks_cf_file_fn(void *ctx, const struct rocks_file *f, struct err *err);
 MUST_USE enum rc rocks_cf_files(struct rocks_cf *cf, rocks_cf_file_fn *fn, void *ctx,
                                 struct err *err);
 /* Every block of every live file against its checksum. */

@@ -27,10 +27,11 @@ enum rc rocks_usable(struct rocks_backend *b, struct err *err)
     return rc;
 }
 
-void rocks_break(struct rocks_backend *b, enum rc rc, const struct err *why)
+void rocks_break(struct rocks_backend *b, enum rc rc, const char *what, const struct err *why)
 {
     mutex_lock(&b->mutex);
-    err_set(&b->why, rc, "an earlier flush failed: %s", why == NULL ? "" : why->msg);
+    if (b->why.rc == RC_OK)
+        err_set(&b->why, rc, "%s: %s", what, why == NULL ? "" : why->msg);
     mutex_unlock(&b->mutex);
     atomic_store_explicit(&b->broken, true, memory_order_release);
 }
@@ -98,7 +99,7 @@ static enum rc evict(struct rocks_backend *b, uint64_t want, struct err *err)
         if (evicted.live > 0)
             below_of(s)->complete = false;
         if (rc != RC_OK) {
-            rocks_break(b, rc, err);
+            rocks_break(b, rc, "an earlier flush failed", err);
             return rc;
         }
         after = row_group_bytes(b->core.rows);
@@ -277,6 +278,7 @@ static enum rc rocks_scan_open(struct keyed_state *state, const struct scan_boun
     struct rocks_cursor *c;
 
     RETURN_IF_ERR(rocks_usable(b, err));
+    RETURN_IF_ERR(warmup_wait_proven(b->warmup, err));
     c = mem_calloc(1, sizeof *c);
     c->base.backend = state->backend;
     c->state = s;
@@ -310,8 +312,9 @@ static enum rc fetch_below(struct rocks_cursor *c, struct err *err)
     if (!c->have_below) {
         rocks_iter_free(c->below);
         c->below = NULL;
+        return rc;
     }
-    return rc;
+    return core_check_value(c->state, c->value, err);
 }
 
 /* Appends a copy; `at` is its offset, made a pointer when the buffer no longer grows. */
@@ -400,25 +403,26 @@ static void rocks_scan_close(struct keyed_cursor *cursor)
 
 /* ---- states, notifications, numbers ---------------------------------------------------------- */
 
+static enum rc note_file(void *ctx, const struct rocks_file *f, struct err *err)
+{
+    (void)f, (void)err;
+    *(bool *)ctx = true;
+    return RC_OK;
+}
+
 enum rc rocks_attach(struct rocks_backend *b, struct core_state *s, struct err *err)
 {
     struct rocks_state *below;
     struct rocks_cf *cf;
-    struct buf first = {0}, last = {0};
     bool any = false;
 
     if (s->below != NULL)
         return RC_OK;
     cf = rocks_cf_find(b->db, s->desc.name);
-    if (cf == NULL) {
+    if (cf == NULL)
         RETURN_IF_ERR(rocks_cf_create(b->db, s->desc.name, &cf, err));
-    } else {
-        enum rc rc = rocks_key_bounds(cf, &any, &first, &last, err);
-
-        buf_release(&first);
-        buf_release(&last);
-        RETURN_IF_ERR(rc);
-    }
+    else
+        RETURN_IF_ERR(rocks_cf_files(cf, note_file, &any, err));
     below = arena_calloc(b->core.arena, 1, sizeof *below);
     *below = (struct rocks_state){.cf = cf, .complete = !any, .written = any};
     s->below = below;
@@ -525,11 +529,12 @@ static enum rc rocks_state_open(struct keyed_backend *backend, const struct stat
     RETURN_IF_ERR(core_open(&b->core, desc, &s, &was, err));
     RETURN_IF_ERR(rocks_attach(b, s, err));
     if (core_shape_differs(&was, desc) && !b->core.restoring) {
+        RETURN_IF_ERR(warmup_wait_proven(b->warmup, err));
         s->desc.ttl_ms = desc->ttl_ms;
         rc = rewrite(b, s, &was, err);
     }
     if (rc != RC_OK) {
-        rocks_break(b, rc, err);
+        rocks_break(b, rc, "an earlier rewrite failed", err);
         return err_wrap(err, rc, "state %s: another time-to-live", desc->name);
     }
     core_opened(s, desc);
@@ -595,6 +600,7 @@ static void rocks_backend_close(struct keyed_backend *backend)
 
     core_wait_write(&b->core);
     rocks_expire_free(b->expire);
+    warmup_free(b->warmup);
     flusher_free(b->flusher);
     rocks_close(b->db);
     incremental_free(b->known);
@@ -627,6 +633,16 @@ static const struct keyed_backend_ops rocks_ops = {
     .stats = rocks_backend_stats,
 };
 
+enum rc rocks_scratch_dir(struct fs *fs, const char *path, struct err *err)
+{
+    struct err tried = {0};
+    enum rc rc = fs_mkdir(fs, path, &tried);
+
+    if (rc == RC_OK || rc == RC_EXISTS)
+        return RC_OK;
+    return rc == RC_NOT_FOUND ? fs_mkdirs(fs, path, err) : err_set(err, rc, "%s", tried.msg);
+}
+
 enum rc rocks_make_flusher(struct rocks_backend *b, struct err *err)
 {
     char run_dir[FS_PATH_MAX];
@@ -636,10 +652,11 @@ enum rc rocks_make_flusher(struct rocks_backend *b, struct err *err)
         .run_dir = run_dir,
         .range = b->core.range,
         .prefix_len = b->core.prefix_len,
+        .key_group_count = b->core.key_group_count,
     };
 
     RETURN_IF_ERR(path_join(run_dir, sizeof run_dir, b->local_dir, "runs", err));
-    RETURN_IF_ERR(fs_mkdirs(b->core.env->fs, run_dir, err));
+    RETURN_IF_ERR(rocks_scratch_dir(b->core.env->fs, run_dir, err));
     b->flusher = flusher_new(&config);
     b->expire = rocks_expire_new(b->core.env, b->db);
     return RC_OK;
@@ -659,7 +676,8 @@ enum rc rocks_backend_open(const struct keyed_backend_config *config, struct key
 {
     struct rocks_backend *b = mem_calloc(1, sizeof *b);
     uint64_t memory = config->memory_bytes == 0 ? ROCKS_MEMORY_DEFAULT : config->memory_bytes;
-    struct rocks_config rocks = {.max_open_files = config->max_open_files};
+    struct rocks_config rocks = {.max_open_files = config->max_open_files,
+                                 .key_group_count = config->key_group_count};
     enum rc rc;
 
     if (memory < ROCKS_MEMORY_LEAST)
@@ -668,6 +686,7 @@ enum rc rocks_backend_open(const struct keyed_backend_config *config, struct key
     b->loader.load = loader_load;
     b->sink.write = sink_write;
     b->known = incremental_new();
+    b->warmup = warmup_new(b);
     b->rows_budget = memory / 2 - memory / 16;
     rocks.block_cache_bytes = memory / 2;
     rocks.write_buffer_bytes = memory / 8;
@@ -678,7 +697,7 @@ enum rc rocks_backend_open(const struct keyed_backend_config *config, struct key
     rocks.dir = b->db_dir;
     GOTO_IF_ERR(core_check_handles(&b->core, config, err));
     GOTO_IF_ERR(fs_remove_tree(b->core.env->fs, b->local_dir, err));
-    GOTO_IF_ERR(fs_mkdirs(b->core.env->fs, b->local_dir, err));
+    GOTO_IF_ERR(rocks_scratch_dir(b->core.env->fs, b->local_dir, err));
     GOTO_IF_ERR(rocks_restore(b, config, &rocks, err));
     *out = &b->core.base;
 out:

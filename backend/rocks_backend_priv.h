@@ -1,8 +1,8 @@
 /* rocks_backend_priv.h - the `rocksdb` backend's parts; for rocks_backend.c, rocks_snapshot.c,
- * rocks_restore.c.
+ * rocks_restore.c, rocks_rescale.c, rocks_warmup.c.
  *
  * Directories below local_dir, all scratch: db/ the database, runs/ of the flusher, chk-<n>/ a
- * checkpoint under way, from-<i>/ a handle's files during a restore. */
+ * checkpoint under way; during a restore from-<i>/ a handle's files, cut/ what is cut of them. */
 #ifndef VARVE_BACKEND_ROCKS_BACKEND_PRIV_H
 #define VARVE_BACKEND_ROCKS_BACKEND_PRIV_H
 
@@ -10,7 +10,9 @@
 #include "backend/incremental.h"
 #include "backend/keyed_core.h"
 #include "backend/rocks_expire.h"
+#include "backend/rocks_intake.h"
 #include "backend/rocks_restore.h"
+#include "backend/rocks_warmup.h"
 #include "base/thread.h"
 
 #include <stdatomic.h>
@@ -20,6 +22,8 @@
  * buffers. */
 #define ROCKS_MEMORY_DEFAULT (64ull << 20) /* when none is given */
 #define ROCKS_MEMORY_LEAST (256ull << 10)
+
+#define ROCKS_SMALL_FILE_BYTES_MAX (64u << 20) /* of a MANIFEST */
 
 struct rocks_state { /* core_state.below */
     struct rocks_cf *cf;
@@ -36,6 +40,7 @@ struct rocks_backend {
     struct flusher *flusher;
     struct rocks_expire *expire;
     struct incremental *known;
+    struct warmup *warmup;
     const char *local_dir, *db_dir; /* in core.arena */
     uint64_t rows_budget;           /* bytes of rows from which on rows are evicted */
     uint64_t evictions;
@@ -72,7 +77,11 @@ enum rc rocks_attach(struct rocks_backend *b, struct core_state *s,
                      struct err *err); /* its family, made if need be */
 
 enum rc rocks_usable(struct rocks_backend *b, struct err *err); /* the error of a broken one */
-void rocks_break(struct rocks_backend *b, enum rc rc, const struct err *why);
+/* From now on every call fails with this; `what` failed. Any thread. */
+void rocks_break(struct rocks_backend *b, enum rc rc, const char *what, const struct err *why);
+/* A directory that need not outlive a crash: unlike fs_mkdirs nothing is synced, unless its parents
+ * are missing too. */
+enum rc rocks_scratch_dir(struct fs *fs, const char *path, struct err *err);
 enum rc rocks_make_flusher(struct rocks_backend *b, struct err *err);
 /* Rows of a state through the flusher, without what has expired by now_ms. */
 enum rc rocks_flush_rows(struct rocks_backend *b, struct core_state *s, struct row_source *rows,
@@ -85,8 +94,34 @@ enum rc rocks_snapshot_write(struct keyed_snapshot *s, struct snapshot_target *t
                              struct arena *arena, struct keyed_handle *out, struct err *err);
 void rocks_snapshot_free(struct keyed_snapshot *s);
 
-/* rocks_restore.c: fills b->db, empty or from the handles of config. */
+/* rocks_restore.c */
+/* How a handle's file lies in a local directory. */
+struct local_file {
+    uint64_t device, inode;
+    bool proven;
+};
+/* A read-only database of a handle's files. */
+struct rocks_source {
+    const struct keyed_handle *handle;
+    struct rocks_db *db;
+    struct local_file *files; /* one for each of the handle's */
+};
+/* Fills b->db, empty or from the handles of config, and starts the warm-up. */
 enum rc rocks_restore(struct rocks_backend *b, const struct keyed_backend_config *config,
                       const struct rocks_config *rocks, struct err *err);
+/* later: SSTs that could be linked are not proven yet. */
+enum rc rocks_source_open(struct fs *fs, const struct keyed_handle *h, const char *dir, bool later,
+                          struct rocks_source *out, struct err *err);
+void rocks_source_close(struct rocks_source *s);
+/* Keys of the groups; they lie in buf. */
+struct rocks_bounds rocks_bounds_of(struct key_group_range r, uint32_t prefix_len, uint8_t buf[4]);
+/* The database's file of this name is what `f` says. */
+void rocks_take_known(struct rocks_backend *b, const char *local_name, const struct state_file *f,
+                      bool proven);
+
+/* rocks_rescale.c: files of KEYED_ROCKS handles into the empty database. taken[i] false: that
+ * handle must be copied. */
+enum rc rocks_rescale(struct rocks_backend *b, const struct keyed_backend_config *config,
+                      bool later, bool *taken, struct err *err);
 
 #endif

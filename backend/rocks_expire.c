@@ -119,18 +119,17 @@ static void add_span(struct rocks_expire *e, struct bytes first, struct bytes la
     e->span_count++;
 }
 
-static enum rc look_at(void *ctx, const char *name, struct bytes first, struct bytes last,
-                       struct err *err)
+static enum rc look_at(void *ctx, const struct rocks_file *file, struct err *err)
 {
     struct rocks_expire *e = ctx;
-    struct known_file *f = file_of(e, strtoull(name, NULL, 10)); /* "000023.sst" */
+    struct known_file *f = file_of(e, strtoull(file->name, NULL, 10)); /* "000023.sst" */
     int64_t end;
 
     (void)err;
     f->live = true;
     if (!__builtin_add_overflow(f->since_ms, (int64_t)e->ttl_ms, &end) && end <= e->now_ms &&
         e->thread == NULL)
-        add_span(e, first, last);
+        add_span(e, file->first, file->last);
     return RC_OK;
 }
 

@@ -42,17 +42,33 @@ out:
     return rc;
 }
 
-/* SSTs are never written to: a link will do. Whatever RocksDB replaces or appends to is copied. */
-static enum rc bring(struct fs *fs, const struct state_file *f, const char *to, struct err *err)
+/* A copy that need not outlive a crash: unlike fs_copy it is not synced. */
+static enum rc copy_small(struct fs *fs, const char *from, const char *to, struct err *err)
+{
+    struct buf content = {0};
+    enum rc rc = fs_read_all(fs, from, ROCKS_SMALL_FILE_BYTES_MAX, &content, err);
+
+    if (rc == RC_OK)
+        rc = write_small(fs, to, buf_bytes(&content), err);
+    buf_release(&content);
+    return rc;
+}
+
+/* SSTs are never written to: a link will do, and *linked says that it is one. Whatever RocksDB
+ * replaces or appends to is copied. */
+static enum rc bring(struct fs *fs, const struct state_file *f, const char *to, bool *linked,
+                     struct err *err)
 {
     struct err tried = {0};
     enum rc rc;
 
+    *linked = false;
     if (f->scope == FILE_INLINE)
         return write_small(fs, to, f->inline_bytes, err);
     if (!is_sst(f->local_name))
-        return fs_copy(fs, f->resolved_path, to, err);
+        return copy_small(fs, f->resolved_path, to, err);
     rc = fs_link(fs, f->resolved_path, to, &tried);
+    *linked = rc == RC_OK;
     if (rc == RC_NO_LINK) {
         err_clear(&tried);
         rc = fs_reflink(fs, f->resolved_path, to, &tried);
@@ -62,19 +78,35 @@ static enum rc bring(struct fs *fs, const struct state_file *f, const char *to, 
     return rc == RC_OK ? RC_OK : err_set(err, rc, "%s", tried.msg);
 }
 
-static enum rc bring_files(struct fs *fs, const struct keyed_handle *h, const char *dir,
-                           struct err *err)
+/* Proven first, or, `later`, not yet: an SST that is linked; then its size alone is looked at. */
+static enum rc bring_file(struct fs *fs, const struct state_file *f, bool later, const char *to,
+                          struct local_file *out, struct err *err)
 {
-    RETURN_IF_ERR(fs_mkdirs(fs, dir, err));
+    bool linked;
+    struct fs_stat st;
+
+    later = later && is_sst(f->local_name);
+    RETURN_IF_ERR(later ? state_file_measure(fs, f, err) : state_file_prove(fs, f, err));
+    RETURN_IF_ERR(bring(fs, f, to, &linked, err));
+    if (later && !linked)
+        RETURN_IF_ERR(state_file_prove(fs, f, err));
+    RETURN_IF_ERR(fs_stat(fs, to, &st, err));
+    *out = (struct local_file){st.device, st.inode, !later || !linked};
+    return RC_OK;
+}
+
+static enum rc bring_files(struct fs *fs, const struct keyed_handle *h, const char *dir, bool later,
+                           struct local_file *local, struct err *err)
+{
+    RETURN_IF_ERR(rocks_scratch_dir(fs, dir, err));
     for (size_t i = 0; i < h->file_count; i++) {
         char to[FS_PATH_MAX];
 
         if (!name_is_plain(h->files[i].local_name))
             return err_set(err, RC_CORRUPT, "handle names the file \"%s\"",
                            h->files[i].local_name == NULL ? "" : h->files[i].local_name);
-        RETURN_IF_ERR(state_file_prove(fs, &h->files[i], err));
         RETURN_IF_ERR(path_join(to, sizeof to, dir, h->files[i].local_name, err));
-        RETURN_IF_ERR(bring(fs, &h->files[i], to, err));
+        RETURN_IF_ERR(bring_file(fs, &h->files[i], later, to, &local[i], err));
     }
     return RC_OK;
 }
@@ -135,14 +167,14 @@ static enum rc check_families(const struct rocks_db *db, const struct keyed_hand
     return RC_OK;
 }
 
-/* A database of the handle's files in `dir`, proven. */
-static enum rc open_handle(struct fs *fs, const struct keyed_handle *h,
-                           const struct rocks_config *config, struct rocks_db **out,
-                           struct err *err)
+/* A database of the handle's files in the directory of `config`. */
+static enum rc open_handle(struct fs *fs, const struct keyed_handle *h, bool later,
+                           struct local_file *local, const struct rocks_config *config,
+                           struct rocks_db **out, struct err *err)
 {
     enum rc rc;
 
-    RETURN_IF_ERR(bring_files(fs, h, config->dir, err));
+    RETURN_IF_ERR(bring_files(fs, h, config->dir, later, local, err));
     RETURN_IF_ERR(rocks_open(config, out, err));
     rc = check_live_files(*out, h, err);
     if (rc == RC_OK)
@@ -154,20 +186,53 @@ static enum rc open_handle(struct fs *fs, const struct keyed_handle *h,
     return rc;
 }
 
+enum rc rocks_source_open(struct fs *fs, const struct keyed_handle *h, const char *dir, bool later,
+                          struct rocks_source *out, struct err *err)
+{
+    struct rocks_config config = {.dir = dir,
+                                  .read_only = true,
+                                  .block_cache_bytes = 8u << 20,
+                                  .write_buffer_bytes = 1u << 20,
+                                  .max_open_files = 64};
+    enum rc rc;
+
+    *out = (struct rocks_source){.handle = h};
+    RETURN_IF_ERR(fs_remove_tree(fs, dir, err));
+    out->files = mem_calloc(h->file_count, sizeof *out->files);
+    rc = open_handle(fs, h, later, out->files, &config, &out->db, err);
+    if (rc != RC_OK)
+        rocks_source_close(out);
+    return rc;
+}
+
+void rocks_source_close(struct rocks_source *s)
+{
+    rocks_close(s->db);
+    mem_free(s->files);
+    *s = (struct rocks_source){0};
+}
+
 /* ---- scanning a range ------------------------------------------------------------------------ */
+
+struct rocks_bounds rocks_bounds_of(struct key_group_range r, uint32_t prefix_len, uint8_t buf[4])
+{
+    bool to_end = r.last + 1 >= 1u << (8 * prefix_len);
+
+    keygroup_put_prefix(buf, prefix_len, r.first);
+    if (!to_end)
+        keygroup_put_prefix(buf + 2, prefix_len, r.last + 1);
+    return (struct rocks_bounds){bytes_of(buf, prefix_len),
+                                 bytes_of(buf + 2, to_end ? 0 : prefix_len)};
+}
 
 /* Iterator over the groups of a range. */
 static struct rocks_iter *iter_of_range(struct rocks_cf *cf, struct key_group_range r,
                                         uint32_t prefix_len)
 {
-    uint8_t lower[2], upper[2] = {0};
-    bool to_end = r.last + 1 >= 1u << (8 * prefix_len);
+    uint8_t buf[4] = {0};
+    struct rocks_bounds b = rocks_bounds_of(r, prefix_len, buf);
 
-    keygroup_put_prefix(lower, prefix_len, r.first);
-    if (!to_end)
-        keygroup_put_prefix(upper, prefix_len, r.last + 1);
-    return rocks_iter_new(cf, bytes_of(lower, prefix_len),
-                          bytes_of(upper, to_end ? 0 : prefix_len));
+    return rocks_iter_new(cf, b.lower, b.upper);
 }
 
 /* Entries collected for one call of fn: copies, since the iterator moves on. */
@@ -222,45 +287,29 @@ out:
     return rc;
 }
 
-/* A read-only database of the handle below scratch_dir, gone again at the end. */
-static enum rc open_source(const struct env *env, const char *scratch_dir,
-                           const struct keyed_handle *h, char dir[FS_PATH_MAX],
-                           struct rocks_db **out, struct err *err)
-{
-    struct rocks_config config = {.dir = dir,
-                                  .read_only = true,
-                                  .block_cache_bytes = 8u << 20,
-                                  .write_buffer_bytes = 1u << 20,
-                                  .max_open_files = 64};
-
-    if (scratch_dir == NULL)
-        return err_set(err, RC_INVALID, "restoring a rocksdb handle needs a local directory");
-    RETURN_IF_ERR(path_join(dir, FS_PATH_MAX, scratch_dir, "from", err));
-    RETURN_IF_ERR(fs_remove_tree(env->fs, dir, err));
-    return open_handle(env->fs, h, &config, out, err);
-}
-
 enum rc rocks_restore_read(const struct env *env, const char *scratch_dir,
                            const struct keyed_handle *h, struct key_group_range range,
                            keyed_stream_fn *fn, void *ctx, struct err *err)
 {
-    struct rocks_db *db = NULL;
+    struct rocks_source source;
     char dir[FS_PATH_MAX];
     struct err ignored = {0};
     enum rc rc;
 
+    if (scratch_dir == NULL)
+        return err_set(err, RC_INVALID, "restoring a rocksdb handle needs a local directory");
     range = key_group_range_meet(range, h->range);
-    rc = open_source(env, scratch_dir, h, dir, &db, err);
+    RETURN_IF_ERR(path_join(dir, sizeof dir, scratch_dir, "from", err));
+    rc = rocks_source_open(env->fs, h, dir, false, &source, err);
     for (size_t i = 0; rc == RC_OK && i < h->state_count && range.first <= range.last; i++) {
-        struct rocks_cf *cf = rocks_cf_find(db, h->states[i].name);
+        struct rocks_cf *cf = rocks_cf_find(source.db, h->states[i].name);
 
         if (cf != NULL)
             rc = scan_state(cf, (uint32_t)i, range, keygroup_prefix_len(h->key_group_count), fn,
                             ctx, err);
     }
-    rocks_close(db);
-    if (scratch_dir != NULL)
-        (void)!fs_remove_tree(env->fs, dir, &ignored); /* scratch: goes with the directory else */
+    rocks_source_close(&source);
+    (void)!fs_remove_tree(env->fs, dir, &ignored); /* scratch: goes with the directory else */
     return rc;
 }
 
@@ -280,12 +329,9 @@ struct iter_rows {
 /* Appends a value as it is from now on. */
 static enum rc take_value(struct iter_rows *r, struct bytes value)
 {
-    uint32_t row_bytes = state_desc_row_bytes(&r->state->desc);
-
     if (r->change != NULL)
         return core_convert(r->state, r->change, value, &r->data, r->err);
-    if (row_bytes != 0 && value.len != row_bytes)
-        return err_set(r->err, RC_CORRUPT, "value of %zu bytes instead of %u", value.len, row_bytes);
+    RETURN_IF_ERR(core_check_value(r->state, value, r->err));
     buf_append(&r->data, value.data, value.len);
     return RC_OK;
 }
@@ -329,8 +375,8 @@ static enum rc copy_state(struct rocks_backend *b, struct core_state *s, struct 
     };
     enum rc rc = flusher_write(b->flusher, below_of(s)->cf, &rows.source, err);
 
-    if (rc == RC_OK && rows.rc != RC_OK)
-        rc = err_wrap(err, rows.rc, "state %s", s->desc.name);
+    if (rc == RC_OK)
+        rc = rows.rc;
     below_of(s)->complete = false;
     below_of(s)->written = true;
     rocks_iter_free(rows.it);
@@ -343,15 +389,16 @@ static enum rc copy_handle(struct rocks_backend *b, const struct keyed_handle *h
     struct key_group_range range = key_group_range_meet(b->core.range, h->range);
     struct arena *arena = arena_new(0);
     struct core_state **states;
-    struct rocks_db *db = NULL;
+    struct rocks_source source = {0};
     char dir[FS_PATH_MAX];
     struct err ignored = {0};
     enum rc rc;
 
     GOTO_IF_ERR(core_restore_states(&b->core, h, "handle", arena, &states, err));
-    rc = open_source(b->core.env, b->local_dir, h, dir, &db, err);
+    GOTO_IF_ERR(path_join(dir, sizeof dir, b->local_dir, "from", err));
+    rc = rocks_source_open(b->core.env->fs, h, dir, false, &source, err);
     for (size_t i = 0; rc == RC_OK && i < h->state_count && range.first <= range.last; i++) {
-        struct rocks_cf *from = rocks_cf_find(db, h->states[i].name);
+        struct rocks_cf *from = rocks_cf_find(source.db, h->states[i].name);
 
         if (states[i] == NULL)
             continue; /* dropped */
@@ -359,33 +406,47 @@ static enum rc copy_handle(struct rocks_backend *b, const struct keyed_handle *h
         if (rc == RC_OK && from != NULL)
             rc = copy_state(b, states[i], from, range, err);
     }
-    rocks_close(db);
+    rocks_source_close(&source);
     (void)!fs_remove_tree(b->core.env->fs, dir, &ignored);
 out:
     arena_free(arena);
     return rc;
 }
 
-/* true when every key of the database lies in the range. */
+void rocks_take_known(struct rocks_backend *b, const char *local_name, const struct state_file *f,
+                      bool proven)
+{
+    incremental_add(b->known, local_name, f->size_bytes, f->digest);
+    if (!proven)
+        warmup_add(b->warmup, local_name, f);
+}
+
+/* Whether a file has keys outside. */
+struct across {
+    struct rocks_bounds bounds;
+    bool any;
+};
+
+static enum rc note_across(void *ctx, const struct rocks_file *f, struct err *err)
+{
+    struct across *a = ctx;
+
+    (void)err;
+    a->any = a->any || rocks_file_place(f, a->bounds) != ROCKS_INSIDE;
+    return RC_OK;
+}
+
+/* true when every file holds keys of the backend's range only. */
 static enum rc all_in_range(const struct backend_core *core, struct rocks_db *db, bool *in,
                             struct err *err)
 {
-    struct buf first = {0}, last = {0};
-    enum rc rc = RC_OK;
+    uint8_t buf[4] = {0};
+    struct across a = {rocks_bounds_of(core->range, core->prefix_len, buf), false};
 
-    *in = true;
-    for (size_t i = 0; rc == RC_OK && *in && i < rocks_cf_count(db); i++) {
-        bool any;
-
-        rc = rocks_key_bounds(rocks_cf_at(db, i), &any, &first, &last, err);
-        if (rc == RC_OK && any)
-            *in = first.len >= core->prefix_len && last.len >= core->prefix_len &&
-                  keygroup_get_prefix(first.data, core->prefix_len) >= core->range.first &&
-                  keygroup_get_prefix(last.data, core->prefix_len) <= core->range.last;
-    }
-    buf_release(&first);
-    buf_release(&last);
-    return rc;
+    for (size_t i = 0; i < rocks_cf_count(db); i++)
+        RETURN_IF_ERR(rocks_cf_files(rocks_cf_at(db, i), note_across, &a, err));
+    *in = !a.any;
+    return RC_OK;
 }
 
 static enum rc drop_state(struct rocks_db *db, const char *name, struct err *err)
@@ -395,49 +456,46 @@ static enum rc drop_state(struct rocks_db *db, const char *name, struct err *err
     return cf == NULL ? RC_OK : rocks_cf_drop(cf, err);
 }
 
-/* In a database that was taken over values lie as before: rewritten in one pass, whose rows hide the
+/* In files that were taken over values lie as before: rewritten in one pass, whose rows hide the
  * old ones. */
 static enum rc rewrite_states(struct rocks_backend *b, struct err *err)
 {
     for (size_t i = 0; i < b->core.state_count; i++) {
         struct core_state *s = b->core.states[i];
 
-        if (core_change_of(&b->core, s->desc.name) != NULL && below_of(s)->written)
+        if (core_change_of(&b->core, s->desc.name) != NULL && below_of(s) != NULL &&
+            below_of(s)->written)
             RETURN_IF_ERR(copy_state(b, s, below_of(s)->cf, b->core.range, err));
     }
     return RC_OK;
 }
 
-/* The handle's files become the database. *done false: it holds entries of other ranges, copy
- * instead. */
-static enum rc take_over(struct rocks_backend *b, const struct keyed_handle *h,
-                         const struct rocks_config *rocks, bool *done, struct err *err)
+/* The handle's files become the database. *done false: one holds entries of other ranges. */
+static enum rc take_over(struct rocks_backend *b, const struct keyed_handle *h, bool later,
+                         const struct rocks_config *rocks, struct arena *arena, bool *done,
+                         struct err *err)
 {
+    struct local_file *local = ARENA_ARRAY(arena, h->file_count, struct local_file);
     struct rocks_config config = *rocks;
-    struct arena *arena = NULL;
     struct core_state **states;
-    enum rc rc;
 
     config.create = false;
-    RETURN_IF_ERR(open_handle(b->core.env->fs, h, &config, &b->db, err));
+    RETURN_IF_ERR(open_handle(b->core.env->fs, h, later, local, &config, &b->db, err));
     RETURN_IF_ERR(all_in_range(&b->core, b->db, done, err));
     if (!*done) {
         rocks_close(b->db);
         b->db = NULL;
         return fs_remove_tree(b->core.env->fs, rocks->dir, err);
     }
-    arena = arena_new(0);
-    rc = core_restore_states(&b->core, h, "handle", arena, &states, err);
-    for (size_t i = 0; rc == RC_OK && i < h->state_count; i++)
-        rc = states[i] == NULL ? drop_state(b->db, h->states[i].name, err)
-                               : rocks_attach(b, states[i], err);
-    for (size_t i = 0; rc == RC_OK && i < h->file_count; i++) {
+    RETURN_IF_ERR(core_restore_states(&b->core, h, "handle", arena, &states, err));
+    for (size_t i = 0; i < h->state_count; i++)
+        RETURN_IF_ERR(states[i] == NULL ? drop_state(b->db, h->states[i].name, err)
+                                        : rocks_attach(b, states[i], err));
+    for (size_t i = 0; i < h->file_count; i++) {
         if (is_sst(h->files[i].local_name))
-            incremental_add(b->known, h->files[i].local_name, h->files[i].size_bytes,
-                            h->files[i].digest);
+            rocks_take_known(b, h->files[i].local_name, &h->files[i], local[i].proven);
     }
-    arena_free(arena);
-    return rc;
+    return RC_OK;
 }
 
 static enum rc start_empty(struct rocks_backend *b, const struct rocks_config *rocks,
@@ -446,7 +504,36 @@ static enum rc start_empty(struct rocks_backend *b, const struct rocks_config *r
     struct rocks_config config = *rocks;
 
     config.create = true;
-    RETURN_IF_ERR(rocks_open(&config, &b->db, err));
+    return rocks_open(&config, &b->db, err);
+}
+
+/* Whether linked files are proven in the background. */
+static bool prove_later(const struct keyed_backend_config *config)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < config->restore_count; i++) {
+        for (size_t j = 0; j < config->restore[i].file_count; j++)
+            bytes += config->restore[i].files[j].size_bytes;
+    }
+    return config->verify == RESTORE_VERIFY_BACKGROUND ||
+           (config->verify == RESTORE_VERIFY_AUTO && bytes > RESTORE_VERIFY_FIRST_BYTES);
+}
+
+/* What is left when files are in place: rows to be rewritten, handles to be copied. */
+static enum rc restore_rows(struct rocks_backend *b, const struct keyed_backend_config *config,
+                            const bool *taken, struct err *err)
+{
+    RETURN_IF_ERR(warmup_prove(b->warmup, err)); /* writing may wait for compactions */
+    RETURN_IF_ERR(rocks_compact(b->db, err));
+    RETURN_IF_ERR(rewrite_states(b, err));
+    for (size_t i = 0; i < config->restore_count; i++) {
+        const struct keyed_handle *h = &config->restore[i];
+
+        if (!taken[i])
+            RETURN_IF_ERR(h->kind == KEYED_ROCKS ? copy_handle(b, h, err)
+                                                 : core_restore_entries(&b->core, config, h, err));
+    }
     return RC_OK;
 }
 
@@ -454,22 +541,26 @@ enum rc rocks_restore(struct rocks_backend *b, const struct keyed_backend_config
                       const struct rocks_config *rocks, struct err *err)
 {
     const struct keyed_handle *h = config->restore;
-    bool taken = false;
+    struct arena *arena = arena_new(0);
+    bool *taken = ARENA_ARRAY(arena, config->restore_count, bool);
+    bool later = prove_later(config), all = true;
+    enum rc rc;
 
+    GOTO_IF_ERR(core_check_handles(&b->core, config, err));
     if (config->restore_count == 1 && h->kind == KEYED_ROCKS &&
         h->range.first == b->core.range.first && h->range.last == b->core.range.last)
-        RETURN_IF_ERR(take_over(b, h, rocks, &taken, err));
-    if (!taken)
-        RETURN_IF_ERR(start_empty(b, rocks, err));
-    RETURN_IF_ERR(rocks_make_flusher(b, err));
-    RETURN_IF_ERR(rocks_compact(b->db, err)); /* before anything is written, which may wait for it */
-    if (taken)
-        return rewrite_states(b, err);
-    for (size_t i = 0; i < config->restore_count; i++) {
-        if (h[i].kind == KEYED_ROCKS)
-            RETURN_IF_ERR(copy_handle(b, &h[i], err));
-        else
-            RETURN_IF_ERR(core_restore_entries(&b->core, config, &h[i], err));
+        GOTO_IF_ERR(take_over(b, h, later, rocks, arena, &taken[0], err));
+    if (b->db == NULL) {
+        GOTO_IF_ERR(start_empty(b, rocks, err));
+        GOTO_IF_ERR(rocks_rescale(b, config, later, taken, err));
     }
-    return RC_OK;
+    GOTO_IF_ERR(rocks_make_flusher(b, err));
+    for (size_t i = 0; i < config->restore_count; i++)
+        all = all && taken[i];
+    if (!all || config->change_count > 0)
+        GOTO_IF_ERR(restore_rows(b, config, taken, err));
+    rc = warmup_start(b->warmup, err);
+out:
+    arena_free(arena);
+    return rc;
 }

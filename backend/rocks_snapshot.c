@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #define WHOLE_SHARE 2u /* a half */
-#define SMALL_FILE_BYTES_MAX (64u << 20) /* of a MANIFEST */
 
 /* A state that is all in memory and has changed in half of it is written anew and takes its files'
  * place: a run of every row costs less than a run of those and the compactions that follow it. */
@@ -96,7 +95,7 @@ static enum rc take_image(struct rocks_backend *b, struct rocks_snapshot *s, con
     mutex_unlock(&b->mutex);
     rc = flush_epoch(b, s, err);
     if (rc != RC_OK) {
-        rocks_break(b, rc, err);
+        rocks_break(b, rc, "an earlier flush failed", err);
         return rc;
     }
     return rocks_checkpoint(b->db, image_dir, err);
@@ -180,7 +179,7 @@ static enum rc publish_small(struct image *im, const char *name, const char *pat
     struct buf content = {0};
     enum rc rc;
 
-    GOTO_IF_ERR(fs_read_all(fs, path, SMALL_FILE_BYTES_MAX, &content, err));
+    GOTO_IF_ERR(fs_read_all(fs, path, ROCKS_SMALL_FILE_BYTES_MAX, &content, err));
     if (content.len == 0 && has_suffix(name, ".log"))
         goto out; /* an empty log: nothing was ever written to it */
     if (has_suffix(name, ".log")) {
@@ -285,8 +284,11 @@ enum rc rocks_snapshot_write(struct keyed_snapshot *snapshot, struct snapshot_ta
     if (out->ttl_clock_ms == INT64_MIN)
         out->ttl_clock_ms = 0;
     release_epoch(b);
-    look_for_expired(b, s);
-    rc = publish_image(b, dir, target, arena, out, err);
+    rc = warmup_wait_proven(b->warmup, err);
+    if (rc == RC_OK) {
+        look_for_expired(b, s);
+        rc = publish_image(b, dir, target, arena, out, err);
+    }
     if (fs_remove_tree(fs, dir, &ignored) != RC_OK)
         log_line(b->core.env->log, LOG_WARN, "local checkpoint not removed dir=%s error=\"%s\"",
                  dir, ignored.msg);

@@ -18,7 +18,8 @@ static void setup(void)
                                   .block_cache_bytes = 8 << 20,
                                   .write_buffer_bytes = 4 << 20,
                                   .max_open_files = -1};
-    struct flusher_config fc = {.env = dir_target_env(), .range = {1, 9}, .prefix_len = 1};
+    struct flusher_config fc = {
+        .env = dir_target_env(), .range = {1, 9}, .prefix_len = 1, .key_group_count = 128};
     struct err err = {0};
 
     tmpdir_make(&tmp);

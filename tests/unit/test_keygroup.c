@@ -93,9 +93,29 @@ START_TEST(prefix_is_big_endian_of_one_or_two_bytes)
 }
 END_TEST
 
+/* Halves need least, so that a rescale from 1 to 2 and back finds hardly a file across its border.
+ */
+START_TEST(files_end_first_at_the_borders_that_small_parallelisms_have)
+{
+    static const struct {
+        uint32_t before, after, count;
+        uint64_t bytes;
+    } rows[] = {{63, 64, 128, 1 << 20},  {0, 127, 128, 1 << 20},  {42, 43, 128, 4 << 20},
+                {85, 86, 128, 4 << 20},  {31, 32, 128, 4 << 20},  {15, 16, 128, 8 << 20},
+                {16, 17, 128, 16 << 20}, {99, 100, 200, 1 << 20}, {0, 1, 2, 1 << 20},
+                {0, 1, 32768, 16 << 20}, {0, 1, 3, 4 << 20},      {0, 1, 5, 8 << 20},
+                {0, 99, 4, 1 << 20}};
+
+    ck_assert_uint_eq(keygroup_cut_bytes(rows[_i].before, rows[_i].after, rows[_i].count),
+                      rows[_i].bytes);
+}
+END_TEST
+
 TEST_MAIN("keygroup", tcase_add_loop_test(tc, key_goes_to_the_references_group, 0, 3);
           tcase_add_test(tc, sql_key_goes_to_the_references_group);
           tcase_add_loop_test(tc, ranges_cover_all_groups_once_and_agree_with_the_owner, 0, 7);
           tcase_add_test(tc, meet_of_ranges);
           tcase_add_loop_test(tc, default_count_follows_the_reference, 0, 7);
-          tcase_add_test(tc, prefix_is_big_endian_of_one_or_two_bytes))
+          tcase_add_test(tc, prefix_is_big_endian_of_one_or_two_bytes);
+          tcase_add_loop_test(tc, files_end_first_at_the_borders_that_small_parallelisms_have, 0,
+                              11))

@@ -1,6 +1,9 @@
-/* links: backend */
+/* links: backend, rocksdb */
 /* What prop_backends_agree does not see: sharing between checkpoints, damage, the epoch rule,
- * failures. */
+ * failures. rocks.c is included, not linked: the engine itself never deletes a range, so its cover
+ * has no call for it. */
+#include "backend/rocks.c"
+
 #include "backend/key_codec.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/dir_target.h"
@@ -13,6 +16,7 @@ static const struct state_desc acc = {
 static struct tmpdir tmp;
 static struct dir_target target;
 static struct arena *arena;
+static enum restore_verify verify; /* of backends that are opened; auto */
 
 static void setup(void)
 {
@@ -45,7 +49,8 @@ static enum rc try_open(struct key_group_range range, const struct keyed_handle 
                                           .max_open_files = -1,
                                           .restore = h,
                                           .restore_count = count,
-                                          .restore_operator = "GroupAggregate[k]"};
+                                          .restore_operator = "GroupAggregate[k]",
+                                          .verify = verify};
 
     return keyed_backend_open(&config, out, err);
 }
@@ -265,6 +270,88 @@ START_TEST(damaged_missing_and_cut_files_are_refused_by_name)
 }
 END_TEST
 
+/* C13, deferred: what comes by a link is proven while the job runs. It may begin, but never reads
+ * more than single rows, ends no checkpoint, and fails with the file's name. */
+START_TEST(file_that_is_proven_in_the_background_fails_the_job_by_name)
+{
+    struct keyed_handle h, ignored;
+    struct keyed_backend *b;
+    struct keyed_state *s;
+    struct keyed_cursor *c;
+    struct keyed_snapshot *snap;
+    struct state_file *f;
+    struct bytes good;
+    uint8_t *copy;
+    uint32_t published;
+    int opened = 0;
+    enum rc rc;
+    struct err err = {0};
+
+    sample(&h);
+    published = target.shared_new;
+    f = file_named(&h, "0");
+    good = tmpdir_read(&tmp, f->path);
+    copy = arena_copy(arena, good.data, good.len);
+    verify = RESTORE_VERIFY_BACKGROUND;
+    for (size_t at = 0; at < good.len; at += 1 + good.len / 20) {
+        copy[at] ^= 0x10;
+        tmpdir_write(&tmp, f->path, copy, good.len);
+        copy[at] ^= 0x10;
+        if (try_open((struct key_group_range){0, 127}, &h, 1, 1 << 20, &b, &err) != RC_OK) {
+            ck_assert_int_eq(err.rc, RC_CORRUPT); /* RocksDB saw it, in an index or a footer */
+            err_clear(&err);
+            continue;
+        }
+        opened++;
+        rc = keyed_state_open(b, &acc, &s, &err);
+        if (rc == RC_OK && _i == 0)
+            rc = keyed_scan_open(s, (struct bytes){0}, &c, &err);
+        if (rc == RC_OK && _i == 1 && (rc = keyed_snapshot_begin(b, 9, &snap, &err)) == RC_OK) {
+            rc = keyed_snapshot_write(snap, &target.base, arena, &ignored, &err);
+            keyed_snapshot_free(snap);
+        }
+        ck_assert_msg(rc == RC_CORRUPT && strstr(err.msg, f->path) != NULL, "%s", err.msg);
+        err_clear(&err);
+        ck_assert_rc_msg(keyed_snapshot_begin(b, 10, &snap, &err), RC_CORRUPT, "restored files: ");
+        keyed_backend_close(b);
+    }
+    ck_assert_int_ge(opened, 5);
+    ck_assert_uint_eq(target.shared_new, published);
+    tmpdir_write(&tmp, f->path, good.data, good.len);
+    b = open_backend(&h, 1 << 20, &s);
+    snapshot(b, 11, &ignored);
+    keyed_backend_close(b);
+}
+END_TEST
+
+/* What costs nothing is never put off. */
+START_TEST(sizes_and_small_files_are_looked_at_before_the_job_begins)
+{
+    struct keyed_handle h;
+    struct keyed_backend *b;
+    struct state_file *f;
+    struct bytes good;
+    uint8_t *copy;
+    struct err err = {0};
+
+    verify = RESTORE_VERIFY_BACKGROUND;
+    target.inline_max = 0;
+    sample(&h);
+    f = file_named(&h, victims[_i]);
+    good = tmpdir_read(&tmp, f->path);
+    tmpdir_write(&tmp, f->path, good.data, good.len - 1);
+    ck_assert_rc_msg(try_open(h.range, &h, 1, 1 << 20, &b, &err), RC_CORRUPT, f->path);
+    copy = arena_copy(arena, good.data, good.len);
+    copy[good.len / 2] ^= 1;
+    tmpdir_write(&tmp, f->path, copy, good.len);
+    if (_i > 0)
+        ck_assert_rc_msg(try_open(h.range, &h, 1, 1 << 20, &b, &err), RC_CORRUPT, f->path);
+    else /* this one is cut, so read from end to end */
+        ck_assert_rc_msg(try_open((struct key_group_range){0, 50}, &h, 1, 1 << 20, &b, &err),
+                         RC_CORRUPT, f->path);
+}
+END_TEST
+
 /* RocksDB opens a MANIFEST that was cut at a record as an older state, without a word. With a
  * digest that was made to fit, only the comparison of the live files sees it. */
 START_TEST(manifest_that_ends_early_is_found_by_the_live_files)
@@ -320,6 +407,10 @@ START_TEST(handle_and_database_must_agree)
     struct keyed_handle h;
     struct keyed_backend *b;
     struct state_desc other = acc;
+    struct keyed_state *s;
+    struct keyed_cursor *c;
+    struct bytes key, value;
+    uint32_t got;
     struct err err = {0};
 
     sample(&h);
@@ -327,9 +418,15 @@ START_TEST(handle_and_database_must_agree)
     h.states = &other;
     ck_assert_rc_msg(try_open(h.range, &h, 1, 1 << 20, &b, &err), RC_CORRUPT, "state accState");
     h.states = arena_copy(arena, &acc, sizeof acc);
-    h.states[0].fixed_value_bytes = 24; /* the rows have 16 */
-    ck_assert_rc_msg(try_open((struct key_group_range){0, 99}, &h, 1, 1 << 20, &b, &err),
-                     RC_CORRUPT, "value of 16 bytes instead of 24");
+    h.states[0].fixed_value_bytes = 24; /* the rows have 16: found when one is read */
+    ck_assert_ok(
+        try_open((struct key_group_range){0, _i == 0 ? 99 : 127}, &h, 1, 1 << 20, &b, &err));
+    ck_assert_ok(keyed_state_open(b, h.states, &s, &err));
+    ck_assert_ok(keyed_scan_open(s, (struct bytes){0}, &c, &err));
+    ck_assert_rc_msg(keyed_scan_next(c, 1, &key, &value, &got, &err), RC_CORRUPT,
+                     "value of 16 bytes, the state's values have 24");
+    keyed_scan_close(c);
+    keyed_backend_close(b);
 }
 END_TEST
 
@@ -349,6 +446,90 @@ START_TEST(entries_outside_the_handles_range_are_never_visible)
         try_open((struct key_group_range){0, _i == 0 ? 63 : 127}, &h, 1, 1 << 20, &b, &err));
     ck_assert_ok(keyed_state_open(b, &acc, &s, &err));
     ck_assert_uint_eq(sum_up(s, &sum), 1200 / 128 * 64 + 48);
+    keyed_backend_close(b);
+}
+END_TEST
+
+static enum rc describe_file(void *ctx, const char *name, struct err *err)
+{
+    struct keyed_handle *h = ctx;
+    struct state_file *f = &h->files[h->file_count];
+    struct bytes content;
+
+    (void)err;
+    if (strncmp(name, "OPTIONS-", 8) == 0)
+        return RC_OK;
+    *f = (struct state_file){.local_name = arena_strdup(arena, name),
+                             .scope = FILE_SHARED,
+                             .path = arena_printf(arena, "ranges/%s", name)};
+    content = tmpdir_read(&tmp, f->path);
+    f->size_bytes = content.len;
+    f->digest = digest_of(content);
+    h->file_count++;
+    return RC_OK;
+}
+
+/* The handle's state after the reference's way of a rescale: keys from `first` to `end` are hidden
+ * by a range deletion. */
+static void delete_range(struct keyed_handle *h, const char *first, const char *end)
+{
+    struct rocks_config config = {.dir = tmpdir_at(&tmp, "with-range"),
+                                  .block_cache_bytes = 1 << 20,
+                                  .write_buffer_bytes = 1 << 20,
+                                  .max_open_files = -1};
+    rocksdb_writeoptions_t *o = rocksdb_writeoptions_create();
+    struct rocks_db *db;
+    char *error = NULL;
+    struct err err = {0};
+
+    ck_assert_ok(fs_mkdirs(fs_posix(), config.dir, &err));
+    for (size_t i = 0; i < h->file_count; i++)
+        ck_assert_ok(fs_copy(fs_posix(), h->files[i].resolved_path,
+                             arena_printf(arena, "%s/%s", config.dir, h->files[i].local_name),
+                             &err));
+    ck_assert_ok(rocks_open(&config, &db, &err));
+    rocksdb_writeoptions_disable_WAL(o, 1);
+    rocksdb_delete_range_cf(db->db, o, rocks_cf_at(db, 0)->handle, first, 1, end, 1, &error);
+    ck_assert_ptr_null(error);
+    rocksdb_writeoptions_destroy(o);
+    ck_assert_ok(rocks_checkpoint(db, tmpdir_at(&tmp, "ranges"), &err));
+    rocks_close(db);
+    h->files = ARENA_ARRAY(arena, 20, struct state_file);
+    h->file_count = 0;
+    ck_assert_ok(fs_list(fs_posix(), tmpdir_at(&tmp, "ranges"), describe_file, h, &err));
+    dir_target_resolve(&target, arena, h);
+}
+
+/* The reference hides rows of other ranges that way. A file whose range deletion reaches across the
+ * new border is not cut: the handle is copied. */
+START_TEST(range_deletions_of_a_restored_database_hide_what_they_hid)
+{
+    static const struct {
+        char first, end;
+    } cases[] = {{0, 32}, {100, 120}, {32, 96}, {10, 20}};
+    struct keyed_handle h;
+    struct keyed_backend *b;
+    struct keyed_state *s;
+    uint64_t sum;
+    uint32_t visible = 0;
+    struct err err = {0};
+
+    for (int group = 0; group < 64; group++) {
+        if (group < cases[_i].first || group >= cases[_i].end)
+            visible += group < 1200 % 128 ? 10 : 9;
+    }
+    target.inline_max = 0;
+    sample(&h); /* 1200 keys */
+    delete_range(&h, &cases[_i].first, &cases[_i].end);
+    verify = RESTORE_VERIFY_BACKGROUND;
+    ck_assert_ok(try_open((struct key_group_range){0, 63}, &h, 1, 1 << 20, &b, &err));
+    ck_assert_ok(keyed_state_open(b, &acc, &s, &err));
+    ck_assert_uint_eq(sum_up(s, &sum), visible);
+    snapshot(b, 9, &h);
+    keyed_backend_close(b);
+    ck_assert_ok(try_open((struct key_group_range){0, 63}, &h, 1, 1 << 20, &b, &err));
+    ck_assert_ok(keyed_state_open(b, &acc, &s, &err));
+    ck_assert_uint_eq(sum_up(s, &sum), visible);
     keyed_backend_close(b);
 }
 END_TEST
@@ -787,9 +968,13 @@ TEST_MAIN("rocks_backend", tcase_set_timeout(tc, 300);
           tcase_add_test(tc, later_checkpoints_share_files_also_after_a_restore);
           tcase_add_test(tc, no_local_file_is_left_behind);
           tcase_add_loop_test(tc, damaged_missing_and_cut_files_are_refused_by_name, 0, 3);
+          tcase_add_loop_test(tc, file_that_is_proven_in_the_background_fails_the_job_by_name, 0,
+                              2);
+          tcase_add_loop_test(tc, sizes_and_small_files_are_looked_at_before_the_job_begins, 0, 3);
           tcase_add_test(tc, manifest_that_ends_early_is_found_by_the_live_files);
           tcase_add_loop_test(tc, names_that_lead_elsewhere_are_refused, 0, 5);
-          tcase_add_test(tc, handle_and_database_must_agree);
+          tcase_add_loop_test(tc, handle_and_database_must_agree, 0, 2);
+          tcase_add_loop_test(tc, range_deletions_of_a_restored_database_hide_what_they_hid, 0, 4);
           tcase_add_loop_test(tc, entries_outside_the_handles_range_are_never_visible, 0, 2);
           tcase_add_test(tc, failed_publishing_leaves_everything_for_the_next_checkpoint);
           tcase_add_test(tc, evictions_never_enter_the_image_of_a_closed_epoch);

@@ -1,0 +1,457 @@
+/* How a file is cut: it is imported, alone, into a family of a scratch database, and compacted
+ * there within its level, by a partitioner that ends a file at each bound and a filter that skips
+ * what lies outside. A file that spans all keys lies below it, so that nothing counts as the
+ * oldest entry of its key: sequence numbers, deletions and operands stay as they are. */
+#include "backend/rocks_intake_shim.h"
+
+#include "rocksdb/compaction_filter.h"
+#include "rocksdb/db.h"
+#include "rocksdb/metadata.h"
+#include "rocksdb/sst_file_writer.h"
+#include "rocksdb/sst_partitioner.h"
+
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace
+{
+using rocksdb::ColumnFamilyHandle;
+using rocksdb::ExportImportFilesMetaData;
+using rocksdb::LiveFileMetaData;
+using rocksdb::Slice;
+using rocksdb::SstFileMetaData;
+using rocksdb::SstPartitioner;
+using rocksdb::SstPartitionerFactory;
+using rocksdb::Status;
+
+struct db_mirror {
+    rocksdb::DB *rep;
+};
+struct cf_mirror { /* made here, deleted by the library: the same size */
+    ColumnFamilyHandle *rep;
+    bool immortal;
+};
+struct options_mirror {
+    rocksdb::Options rep;
+};
+
+rocksdb::DB *db_of(void *db)
+{
+    return static_cast<db_mirror *>(db)->rep;
+}
+ColumnFamilyHandle *cf_of(void *cf)
+{
+    return static_cast<cf_mirror *>(cf)->rep;
+}
+const rocksdb::Options &options_of(const void *options)
+{
+    return static_cast<const options_mirror *>(options)->rep;
+}
+
+void report(const char *text, char **error)
+{
+    if (*error == nullptr)
+        *error = strdup(text);
+}
+bool report(const Status &s, char **error)
+{
+    if (!s.ok())
+        report(s.ToString().c_str(), error);
+    return s.ok();
+}
+
+std::string string_of(shim_slice s)
+{
+    return std::string(reinterpret_cast<const char *>(s.data), s.len);
+}
+shim_slice slice_of(const std::string &s)
+{
+    return shim_slice{reinterpret_cast<const uint8_t *>(s.data()), s.size()};
+}
+
+/* A range deletion that ends at the last key, which the file does not hold: the highest sequence
+ * number. */
+bool last_is_open(const SstFileMetaData &f)
+{
+    const size_t n = f.largest.size();
+
+    if (n < 8)
+        return false;
+    for (size_t i = n - 7; i < n; i++) {
+        if (static_cast<unsigned char>(f.largest[i]) != 0xFF)
+            return false;
+    }
+    return true;
+}
+
+/* ---- ends of files --------------------------------------------------------------------------- */
+
+class group_partitioner : public SstPartitioner
+{
+  public:
+    using cut_fn = uint64_t (*)(uint32_t, uint32_t, uint32_t);
+
+    group_partitioner(uint32_t prefix_len, uint32_t count, cut_fn cut)
+        : prefix_len_(prefix_len), count_(count), cut_(cut)
+    {
+    }
+    const char *Name() const override { return "VarveGroupPartitioner"; }
+    rocksdb::PartitionerResult ShouldPartition(const rocksdb::PartitionerRequest &r) override
+    {
+        const uint32_t before = group(*r.prev_user_key), after = group(*r.current_user_key);
+
+        return before != after && r.current_output_file_size >= cut_(before, after, count_)
+                   ? rocksdb::kRequired
+                   : rocksdb::kNotRequired;
+    }
+    bool CanDoTrivialMove(const Slice &, const Slice &) override { return true; }
+
+  private:
+    uint32_t group(const Slice &key) const
+    {
+        uint32_t g = 0;
+
+        for (uint32_t i = 0; i < prefix_len_ && i < key.size(); i++)
+            g = g << 8 | static_cast<unsigned char>(key[i]);
+        return g;
+    }
+    const uint32_t prefix_len_, count_;
+    const cut_fn cut_;
+};
+
+class group_partitioner_factory : public SstPartitionerFactory
+{
+  public:
+    group_partitioner_factory(uint32_t prefix_len, uint32_t count, group_partitioner::cut_fn cut)
+        : prefix_len_(prefix_len), count_(count), cut_(cut)
+    {
+    }
+    const char *Name() const override { return "VarveGroupPartitionerFactory"; }
+    std::unique_ptr<SstPartitioner>
+    CreatePartitioner(const SstPartitioner::Context &) const override
+    {
+        return std::make_unique<group_partitioner>(prefix_len_, count_, cut_);
+    }
+
+  private:
+    const uint32_t prefix_len_, count_;
+    const group_partitioner::cut_fn cut_;
+};
+
+/* ---- cutting --------------------------------------------------------------------------------- */
+
+struct bounds {
+    std::string lower, upper; /* empty: none */
+
+    int side(const Slice &key) const
+    {
+        if (key.compare(lower) < 0)
+            return -1;
+        return !upper.empty() && key.compare(upper) >= 0 ? 1 : 0;
+    }
+    bool hold(const SstFileMetaData &f) const
+    {
+        if (side(f.smallestkey) != 0)
+            return false;
+        return side(f.largestkey) == 0 || (last_is_open(f) && f.largestkey == upper);
+    }
+    bool miss(const SstFileMetaData &f) const
+    {
+        return side(f.smallestkey) > 0 || side(f.largestkey) < 0 ||
+               (last_is_open(f) && f.largestkey == lower);
+    }
+};
+
+class bounds_partitioner : public SstPartitioner
+{
+  public:
+    explicit bounds_partitioner(const bounds &b) : bounds_(b) {}
+    const char *Name() const override { return "VarveBoundsPartitioner"; }
+    rocksdb::PartitionerResult ShouldPartition(const rocksdb::PartitionerRequest &r) override
+    {
+        return bounds_.side(*r.prev_user_key) != bounds_.side(*r.current_user_key)
+                   ? rocksdb::kRequired
+                   : rocksdb::kNotRequired;
+    }
+    bool CanDoTrivialMove(const Slice &, const Slice &) override { return false; }
+
+  private:
+    const bounds &bounds_;
+};
+
+class bounds_partitioner_factory : public SstPartitionerFactory
+{
+  public:
+    explicit bounds_partitioner_factory(const bounds &b) : bounds_(b) {}
+    const char *Name() const override { return "VarveBoundsPartitionerFactory"; }
+    std::unique_ptr<SstPartitioner>
+    CreatePartitioner(const SstPartitioner::Context &) const override
+    {
+        return std::make_unique<bounds_partitioner>(bounds_);
+    }
+
+  private:
+    const bounds bounds_;
+};
+
+/* Deletions are not shown to a filter: those outside end in files of their own. */
+class bounds_filter : public rocksdb::CompactionFilter
+{
+  public:
+    explicit bounds_filter(const bounds &b) : bounds_(b) {}
+    const char *Name() const override { return "VarveBoundsFilter"; }
+    Decision FilterV2(int, const Slice &key, ValueType, const Slice &, std::string *,
+                      std::string *skip_until) const override
+    {
+        const int side = bounds_.side(key);
+
+        if (side == 0)
+            return Decision::kKeep;
+        *skip_until = side < 0 ? bounds_.lower : past_all;
+        return Decision::kRemoveAndSkipUntil;
+    }
+    /* Keys begin with a group, which is below 0x8000. */
+    static constexpr const char *past_all = "\xff\xff\xff\xff";
+
+  private:
+    const bounds bounds_;
+};
+constexpr int CUT_LEVEL = 1, BELOW_LEVEL = 6;
+
+/* What an import needs to know of a file. */
+LiveFileMetaData description(const SstFileMetaData &f, int level)
+{
+    LiveFileMetaData d;
+
+    static_cast<SstFileMetaData &>(d) = f;
+    d.level = level;
+    return d;
+}
+
+bool find_file(rocksdb::DB *db, ColumnFamilyHandle *cf, const char *name, LiveFileMetaData *out)
+{
+    rocksdb::ColumnFamilyMetaData meta;
+
+    db->GetColumnFamilyMetaData(cf, &meta);
+    for (const auto &level : meta.levels) {
+        for (const auto &f : level.files) {
+            if (f.relative_filename == name) {
+                *out = description(f, level.level);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+} // namespace
+
+struct shim_cutter {
+    rocksdb::Options options;
+    std::string dir;
+    std::unique_ptr<rocksdb::DB> db;
+    std::vector<ColumnFamilyHandle *> families;
+    std::vector<std::unique_ptr<bounds_filter>> filters; /* must outlive the families */
+    LiveFileMetaData below;
+};
+struct shim_intake {
+    ExportImportFilesMetaData files;
+};
+
+void shim_options_cut_at_groups(void *options, uint32_t prefix_len, uint32_t key_group_count,
+                                uint64_t (*cut_bytes)(uint32_t, uint32_t, uint32_t), char **error)
+try {
+    static_cast<options_mirror *>(options)->rep.sst_partitioner_factory =
+        std::make_shared<group_partitioner_factory>(prefix_len, key_group_count, cut_bytes);
+} catch (const std::bad_alloc &) {
+    report("IO error: out of memory", error);
+}
+
+void shim_files(void *db, void *cf, shim_file_fn *fn, void *ctx, char **error)
+try {
+    rocksdb::ColumnFamilyMetaData meta;
+
+    db_of(db)->GetColumnFamilyMetaData(cf_of(cf), &meta);
+    for (const auto &level : meta.levels) {
+        for (const auto &f : level.files) {
+            const shim_file out = {f.relative_filename.c_str(), f.size, slice_of(f.smallestkey),
+                                   slice_of(f.largestkey), last_is_open(f)};
+
+            fn(ctx, &out);
+        }
+    }
+} catch (const std::bad_alloc &) {
+    report("IO error: out of memory", error);
+}
+
+shim_cutter *shim_cutter_new(const void *options, const char *dir)
+try {
+    auto c = std::make_unique<shim_cutter>();
+
+    c->options = options_of(options);
+    c->options.create_if_missing = true;
+    c->options.error_if_exists = true;
+    c->options.disable_auto_compactions = true;
+    c->options.compaction_filter = nullptr;
+    c->options.compaction_filter_factory = nullptr;
+    c->options.sst_partitioner_factory = nullptr;
+    c->dir = dir;
+    return c.release();
+} catch (const std::bad_alloc &) {
+    return nullptr;
+}
+
+void shim_cutter_free(shim_cutter *c)
+{
+    if (c == nullptr)
+        return;
+    for (auto *cf : c->families)
+        delete cf;
+    delete c;
+}
+
+/* The database, and the file that lies below all others. */
+static bool cutter_open(shim_cutter *c, char **error)
+{
+    rocksdb::DB *db = nullptr;
+    rocksdb::SstFileWriter writer(rocksdb::EnvOptions(), c->options);
+
+    if (!report(rocksdb::DB::Open(c->options, c->dir, &db), error))
+        return false;
+    c->db.reset(db);
+    if (!report(writer.Open(c->dir + "/below"), error) ||
+        !report(writer.Put(Slice("\0", 1), Slice()), error) ||
+        !report(writer.Put(Slice(bounds_filter::past_all), Slice()), error) ||
+        !report(writer.Finish(), error))
+        return false;
+    c->below.db_path = c->dir;
+    c->below.name = "below";
+    c->below.level = BELOW_LEVEL;
+    return true;
+}
+
+/* A family that holds a copy of the file, above the one that spans all. */
+static ColumnFamilyHandle *family_of(shim_cutter *c, const LiveFileMetaData &file, const bounds &b,
+                                     char **error)
+{
+    rocksdb::ColumnFamilyOptions options = c->options;
+    rocksdb::ImportColumnFamilyOptions move;
+    ExportImportFilesMetaData files;
+    const std::string name = "f" + std::to_string(c->families.size());
+    ColumnFamilyHandle *cf = nullptr;
+
+    files.files = {c->below, file};
+    for (auto &f : files.files) { /* the links go with the import, the files stay where they are */
+        const std::string link = "/" + name + "-" + std::to_string(f.level);
+
+        if (!report(c->options.env->LinkFile(f.db_path + "/" + f.name, c->dir + link), error))
+            return nullptr;
+        f.db_path = c->dir;
+        f.name = link;
+    }
+    files.files.back().level = CUT_LEVEL;
+    files.db_comparator_name = c->options.comparator->Name();
+    move.move_files = true;
+    c->filters.push_back(std::make_unique<bounds_filter>(b));
+    options.compaction_filter = c->filters.back().get();
+    options.sst_partitioner_factory = std::make_shared<bounds_partitioner_factory>(b);
+    report(c->db->CreateColumnFamilyWithImport(options, name, move, files, &cf), error);
+    if (cf != nullptr)
+        c->families.push_back(cf);
+    return cf;
+}
+
+shim_intake *shim_intake_new(void)
+{
+    return new (std::nothrow) shim_intake;
+}
+
+void shim_intake_free(shim_intake *in)
+{
+    delete in;
+}
+
+size_t shim_intake_count(const shim_intake *in)
+{
+    return in->files.files.size();
+}
+
+void shim_intake_keep(shim_intake *in, size_t count)
+{
+    while (in->files.files.size() > count)
+        in->files.files.pop_back();
+}
+
+void shim_intake_add(shim_intake *in, void *db, void *cf, const char *name, char **error)
+try {
+    LiveFileMetaData f;
+
+    if (find_file(db_of(db), cf_of(cf), name, &f))
+        in->files.files.push_back(f);
+    else
+        report("Corruption: no such file in the family", error);
+} catch (const std::bad_alloc &) {
+    report("IO error: out of memory", error);
+}
+
+int shim_intake_cut(shim_intake *in, shim_cutter *cutter, void *db, void *cf, const char *name,
+                    shim_slice lower, shim_slice upper, char **error)
+try {
+    const bounds b = {string_of(lower), string_of(upper)};
+    LiveFileMetaData file;
+    rocksdb::ColumnFamilyMetaData meta;
+    std::string copy;
+    const size_t before = in->files.files.size();
+
+    if (!find_file(db_of(db), cf_of(cf), name, &file)) {
+        report("Corruption: no such file in the family", error);
+        return 0;
+    }
+    if (cutter->db == nullptr && !cutter_open(cutter, error))
+        return 0;
+    ColumnFamilyHandle *family = family_of(cutter, file, b, error);
+    if (*error != nullptr)
+        return 0;
+    cutter->db->GetColumnFamilyMetaData(family, &meta);
+    copy = meta.levels[CUT_LEVEL].files[0].name;
+    if (!report(cutter->db->CompactFiles(rocksdb::CompactionOptions(), family, {copy}, CUT_LEVEL),
+                error))
+        return 0;
+    cutter->db->GetColumnFamilyMetaData(family, &meta);
+    for (const auto &f : meta.levels[CUT_LEVEL].files) {
+        if (b.hold(f)) {
+            in->files.files.push_back(description(f, file.level));
+            in->files.files.back().epoch_number = file.epoch_number; /* orders level 0 */
+        } else if (!b.miss(f)) {
+            shim_intake_keep(in, before);
+            return 0;
+        }
+    }
+    return 1;
+} catch (const std::bad_alloc &) {
+    report("IO error: out of memory", error);
+    return 0;
+}
+
+void *shim_intake_end(shim_intake *in, void *db, const void *options, const char *cf_name,
+                      char **error)
+try {
+    rocksdb::ColumnFamilyOptions cf_options = options_of(options);
+    rocksdb::ImportColumnFamilyOptions move;
+    auto out = std::make_unique<cf_mirror>();
+
+    move.move_files = true;
+    in->files.db_comparator_name = cf_options.comparator->Name();
+    if (!report(db_of(db)->CreateColumnFamilyWithImport(cf_options, cf_name, move, in->files,
+                                                        &out->rep),
+                error)) {
+        delete out->rep;
+        return nullptr;
+    }
+    return out.release();
+} catch (const std::bad_alloc &) {
+    report("IO error: out of memory", error);
+    return nullptr;
+}
