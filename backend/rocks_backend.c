@@ -223,7 +223,7 @@ static enum rc delete_below(struct rocks_backend *b, struct core_state *s,
     rocks_batch_free(batch);
     mem_free(others);
     if (rc != RC_OK)
-        rocks_break(b, rc, err);
+        rocks_break(b, rc, "an earlier flush failed", err);
     return rc;
 }
 
