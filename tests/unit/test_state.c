@@ -10,9 +10,12 @@
 
 static struct tmpdir tmp;
 static struct arena *arena;
+static struct dir_target target;
 static struct sim_clock sim;
 static struct env env;
 static struct keyed_backend *backend;
+static const struct keyed_handle *restore_from; /* of the next open_state */
+static uint64_t memory_bytes;
 static struct key_builder keys;
 static struct err err;
 static enum rc rc;
@@ -21,6 +24,9 @@ static void setup(void)
 {
     tmpdir_make(&tmp);
     arena = arena_new(0);
+    dir_target_init(&target, fs_posix(), tmp.path);
+    memory_bytes = 0;
+    restore_from = NULL;
     sim_clock_init(&sim, 1000000);
     env = *dir_target_env();
     env.clock = &sim.clock;
@@ -32,6 +38,7 @@ static void teardown(void)
 {
     keyed_backend_close(backend);
     key_builder_release(&keys);
+    dir_target_release(&target);
     arena_free(arena);
     tmpdir_remove(&tmp);
 }
@@ -49,7 +56,11 @@ static struct state *open_state(int kind, const struct state_desc *desc,
                                           .local_dir = tmpdir_at(&tmp, "db"),
                                           .backend_id = "0123456789abcdef0123456789abcdef",
                                           .name = "test",
-                                          .max_open_files = -1};
+                                          .memory_bytes = memory_bytes,
+                                          .max_open_files = -1,
+                                          .restore_count = restore_from != NULL,
+                                          .restore = restore_from,
+                                          .restore_operator = "test"};
     struct state *s;
 
     if (backend == NULL) {
@@ -200,6 +211,34 @@ static void add(struct state *s, struct bytes k, const char *element)
     ck_assert_ok(state_list_add(s, &batch, &e, &err));
 }
 
+/* Elements 0, 1, 2, .. in their first 8 bytes. */
+static void check_numbers(struct state *s, struct bytes k, uint64_t count)
+{
+    struct key_batch batch = one(k);
+    struct state_list l;
+    struct bytes e;
+    uint64_t n = 0;
+
+    ck_assert_ok(state_list_get(s, &batch, &l, &err));
+    for (; state_list_next(&l, &e, &rc, &err); n++)
+        if (get_le64(e.data) != n)
+            ck_abort_msg("element %llu is %llu", (unsigned long long)n,
+                         (unsigned long long)get_le64(e.data));
+    ck_assert_int_eq(rc, RC_OK);
+    ck_assert_uint_eq(n, count);
+}
+
+static void snapshot(uint64_t id, struct keyed_handle *h)
+{
+    struct keyed_snapshot *s;
+
+    ck_assert_ok(keyed_snapshot_begin(backend, id, &s, &err));
+    ck_assert_ok(keyed_snapshot_write(s, &target.base, arena, h, &err));
+    keyed_snapshot_free(s);
+    keyed_notify_complete(backend, id);
+    dir_target_resolve(&target, arena, h);
+}
+
 START_TEST(lists_grow_and_keep_their_elements_apart)
 {
     struct state_desc d = desc_of_kind(STATE_LIST, 0);
@@ -235,6 +274,51 @@ START_TEST(elements_of_fixed_size_stand_bare)
     ck_assert_str_eq(stored(s, key("a", "")), "2c2c2c6162");
     ck_assert_str_eq(list_of(s, key("a", "")), ",,|ab|");
     ck_assert_rc_msg(state_list_add(s, &batch, &e, &err), RC_INVALID, "3 bytes");
+    state_close(s);
+}
+END_TEST
+
+/* B44: 200,000 elements of 1 KB under one key, far more than the memory that the backend is given;
+ * read, in a checkpoint, restored, read. */
+START_TEST(a_list_of_200_megabytes)
+{
+    enum { COUNT = 200000, BATCH = 500, LEN = 1000 };
+    struct state_desc d = desc_of_kind(STATE_LIST, LEN);
+    struct keyed_handle h;
+    struct state *s;
+    struct key_builder b;
+    struct key_batch batch;
+    struct bytes elements[BATCH];
+    uint8_t *data = arena_calloc(arena, BATCH, LEN);
+    struct bytes k;
+
+    memory_bytes = 1 << 30;
+    s = open_state(_i, &d, NULL);
+    k = key("a", "");
+    key_builder_init(&b, GROUPS, KEY_NS_BYTES);
+    for (int i = 0; i < BATCH; i++) {
+        ck_assert_ok(key_builder_add_raw(&b, k, &err));
+        elements[i] = bytes_of(data + i * LEN, LEN);
+    }
+    batch = key_builder_batch(&b);
+    for (uint64_t n = 0; n < COUNT; n += BATCH) {
+        for (int i = 0; i < BATCH; i++)
+            put_le64(data + i * LEN, n + (uint64_t)i);
+        if (state_list_add(s, &batch, elements, &err) != RC_OK)
+            ck_abort_msg("%s", err.msg);
+        if (n == COUNT / 2) /* one in the middle, too */
+            snapshot(1, &h);
+    }
+    check_numbers(s, k, COUNT);
+    snapshot(2, &h);
+    state_close(s);
+    keyed_backend_close(backend);
+    backend = NULL;
+    key_builder_release(&keys);
+    restore_from = &h;
+    s = open_state(_i, &d, NULL);
+    check_numbers(s, k, COUNT);
+    key_builder_release(&b);
     state_close(s);
 }
 END_TEST
@@ -559,6 +643,7 @@ TEST_MAIN("state", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_loop_test(tc, fixed_values_change_in_place, 0, 2);
           tcase_add_loop_test(tc, lists_grow_and_keep_their_elements_apart, 0, 2);
           tcase_add_loop_test(tc, elements_of_fixed_size_stand_bare, 0, 2);
+          tcase_add_loop_test(tc, a_list_of_200_megabytes, 0, 2);
           tcase_add_loop_test(tc, a_list_at_its_limit_says_so_when_written, 0, 2);
           tcase_add_loop_test(tc, maps_hold_entries_and_nulls, 0, 2);
           tcase_add_loop_test(tc, a_map_changes_while_it_is_iterated, 0, 2);
