@@ -4,11 +4,10 @@
  * registering the same one again changes nothing. Timers are a keyed state of their own
  * (STATE_TIMER, prefix | time | key | namespace, empty values, named as the reference names it), so
  * they go through snapshots, restores and rescales with it. Beside it stands an ordered index in
- * memory, rebuilt by one scan when opened.
+ * memory (timer_index.h), rebuilt by one scan when opened.
  *
- * Costs: O(1) to register; a pop takes one time's timers after the other, sorted by key, so the
- * order is the same after any restore. Memory: the keys of all timers. Thread: the task's. After:
- * InternalTimerServiceImpl (flink-runtime).
+ * The order of firing is the same after any restore. Memory: the keys of all timers and about 30
+ * bytes each. Thread: the task's. After: InternalTimerServiceImpl (flink-runtime).
  */
 #ifndef VARVE_BACKEND_TIMERS_H
 #define VARVE_BACKEND_TIMERS_H
@@ -38,5 +37,6 @@ MUST_USE enum rc timers_pop(struct timers *t, int64_t until_ms, uint32_t max,
 /* Time of the earliest; INT64_MAX: none. */
 int64_t timers_next_ms(struct timers *t);
 uint64_t timers_count(const struct timers *t);
+size_t timers_bytes(const struct timers *t); /* memory of the index */
 
 #endif

@@ -6,6 +6,8 @@
 #include "tests/lib/model_state.h"
 #include "tests/lib/tmpdir.h"
 
+#include <stdlib.h>
+
 #define GROUPS 300u /* two-byte prefixes */
 
 static struct tmpdir tmp;
@@ -300,7 +302,70 @@ START_TEST(timer_registered_while_its_time_fires_is_popped_too)
 }
 END_TEST
 
+/* Millions of timers: as many fire as were registered, in order, after a restore at another
+ * parallelism, and each costs little memory. VARVE_TEST_LONG=1: 3 million. */
+START_TEST(millions_of_timers)
+{
+    uint32_t count = getenv("VARVE_TEST_LONG") == NULL ? 200000 : 3000000;
+    enum backend_kind kind = _i == 0 ? BACKEND_HASHMAP : BACKEND_ROCKSDB;
+    struct keyed_backend *b = open_backend(kind, (struct key_group_range){0, GROUPS - 1}, NULL, 0);
+    struct timers *t = open_timers(b);
+    struct arena *arena = arena_new(0);
+    struct keyed_handle h;
+    struct keyed_snapshot *s;
+    struct key_builder keys;
+    int64_t at[1000];
+    uint64_t fired = 0;
+    struct err err = {0};
+
+    key_builder_init(&keys, GROUPS, KEY_NS_BIGINT);
+    for (uint32_t i = 0; i < count;) {
+        struct key_batch batch;
+
+        key_builder_clear(&keys);
+        for (; keys.count < 1000; i++) {
+            at[keys.count] = (int64_t)(splitmix64(i) % count);
+            add_key(&keys, i, at[keys.count]);
+        }
+        batch = key_builder_batch(&keys);
+        ck_assert_ok(timers_register(t, &batch, at, &err));
+    }
+    ck_assert_uint_eq(timers_count(t), count);
+    ck_assert_uint_lt(timers_bytes(t) / count, 100);
+    ck_assert_ok(keyed_snapshot_begin(b, 1, &s, &err));
+    ck_assert_ok(keyed_snapshot_write(s, &target.base, arena, &h, &err));
+    keyed_snapshot_free(s);
+    dir_target_resolve(&target, arena, &h);
+    timers_close(t);
+    keyed_backend_close(b);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct key_batch batch;
+        const int64_t *fired_at;
+        int64_t last = INT64_MIN;
+
+        b = open_backend(kind, keygroup_range_of(i, 2, GROUPS), &h, 1);
+        t = open_timers(b);
+        do {
+            ck_assert_ok(timers_pop(t, INT64_MAX, 1000, &batch, &fired_at, &err));
+            for (uint32_t k = 0; k < batch.count; k++) {
+                if (fired_at[k] < last)
+                    ck_abort_msg("timers out of order");
+                last = fired_at[k];
+            }
+            fired += batch.count;
+        } while (batch.count > 0);
+        timers_close(t);
+        keyed_backend_close(b);
+    }
+    ck_assert_uint_eq(fired, count);
+    key_builder_release(&keys);
+    arena_free(arena);
+}
+END_TEST
+
 TEST_MAIN("timers", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, timers_are_stored_as_the_reference_stores_them);
           tcase_add_loop_test(tc, each_timer_fires_once_in_order_through_rescales, 0, 2);
-          tcase_add_test(tc, timer_registered_while_its_time_fires_is_popped_too))
+          tcase_add_test(tc, timer_registered_while_its_time_fires_is_popped_too);
+          tcase_set_timeout(tc, getenv("VARVE_TEST_LONG") == NULL ? 60 : 900);
+          tcase_add_loop_test(tc, millions_of_timers, 0, 2))
