@@ -197,8 +197,8 @@ typedef struct vv_state_desc {
     const char *key_type, *user_key_type, *value_type; /* NULL: "" */
     uint32_t fixed_value_bytes; /* all values, accumulators, elements of a list have this size (at
                                    most VV_FIXED_MAX); 0: they vary */
-    uint64_t ttl_ms;            /* time-to-live; 0: none */
-    vv_ttl_update ttl_update;   /* these two may differ from opening to opening */
+    uint64_t ttl_ms; /* time-to-live; 0: none. These three may differ from a restored state's */
+    vv_ttl_update ttl_update;
     vv_ttl_visibility ttl_visibility;
     const vv_functions *functions; /* of a reducing or aggregating state; copied. NULL: raw access
                                       alone */

@@ -85,25 +85,31 @@ static const struct {
     {"state.backend.rocksdb.files.open", set_open_files},
 };
 
-static enum rc set_option(struct store_options *o, const vv_option *option, struct err *err)
+static enum rc refuse_option(const char *key, struct err *err)
 {
     struct buf known = {0};
 
+    for (size_t i = 0; i < ARRAY_LEN(option_table); i++)
+        buf_printf(&known, "%s%s", i == 0 ? "" : ", ", option_table[i].key);
+    err_set(err, RC_INVALID, "unknown option %.200s; a store knows %s", key, buf_cstr(&known));
+    buf_release(&known);
+    return RC_INVALID;
+}
+
+static enum rc set_option(struct store_options *o, const vv_option *option, struct err *err)
+{
     if (option->key == NULL || option->value == NULL)
         return err_set(err, RC_INVALID, "an option without a %s",
                        option->key == NULL ? "key" : "value");
     for (size_t i = 0; i < ARRAY_LEN(option_table); i++) {
-        if (strcmp(option->key, option_table[i].key) == 0) {
-            enum rc rc = option_table[i].set(o, option->value, err);
+        enum rc rc;
 
-            return rc == RC_OK ? RC_OK : err_wrap(err, rc, "%s", option->key);
-        }
-        buf_printf(&known, "%s%s", i == 0 ? "" : ", ", option_table[i].key);
+        if (strcmp(option->key, option_table[i].key) != 0)
+            continue;
+        rc = option_table[i].set(o, option->value, err);
+        return rc == RC_OK ? RC_OK : err_wrap(err, rc, "%s", option->key);
     }
-    err_set(err, RC_INVALID, "unknown option %.200s; a store knows %s", option->key,
-            buf_cstr(&known));
-    buf_release(&known);
-    return RC_INVALID;
+    return refuse_option(option->key, err);
 }
 
 static enum rc read_options(const vv_store_config *config, struct store_options *o, struct err *err)
