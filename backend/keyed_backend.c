@@ -52,6 +52,11 @@ enum rc keyed_state_open(struct keyed_backend *b, const struct state_desc *desc,
     return b->ops->state_open(b, desc, out, err);
 }
 
+int64_t keyed_ttl_now(struct keyed_backend *b)
+{
+    return ttl_clock_now(&core_of(b)->ttl);
+}
+
 size_t keyed_state_count(const struct keyed_backend *b)
 {
     return ((const struct backend_core *)b)->state_count;

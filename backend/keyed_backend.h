@@ -87,6 +87,10 @@ MUST_USE enum rc keyed_state_open(struct keyed_backend *b, const struct state_de
 size_t keyed_state_count(const struct keyed_backend *b);
 const struct state_desc *keyed_state_at(const struct keyed_backend *b, size_t index);
 
+/* The time by which what has a time-to-live is judged (ttl.h), for whoever changes rows of several
+ * states as one: the functions below give and take stored rows, times included. */
+int64_t keyed_ttl_now(struct keyed_backend *b);
+
 /* Read-modify-write of fixed-size values: rows[i] is the value of key i, to be changed in place;
  * fresh[i] = 1 when the key had none (then zeroed). The same key twice in a batch gives the same
  * row, fresh only once. Marks dirty. */

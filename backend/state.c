@@ -326,26 +326,15 @@ enum rc state_value_put(struct state *s, const struct key_batch *keys, const str
 enum rc state_upsert(struct state *s, const struct key_batch *keys, void **rows, uint8_t *fresh,
                      struct err *err)
 {
-    uint32_t fixed = desc_of(s)->fixed_value_bytes;
-    int64_t now_ms;
+    struct ttl_shape shape;
 
-    if (fixed == 0 || desc_of(s)->kind == STATE_LIST || desc_of(s)->kind == STATE_MAP)
+    if (desc_of(s)->fixed_value_bytes == 0 || desc_of(s)->kind == STATE_LIST || desc_of(s)->kind == STATE_MAP)
         return err_set(err, RC_INVALID, "state %s: its values cannot be changed in place",
                        desc_of(s)->name);
     RETURN_IF_ERR(keyed_upsert(s->rows, keys, rows, fresh, err));
     if (!has_ttl(s))
         return RC_OK;
-    now_ms = state_now(s);
-    for (uint32_t i = 0; i < keys->count; i++) {
-        uint8_t *row = rows[i];
-
-        /* A fresh row's time is 0, and has been set when its key comes again in this batch. */
-        if (!fresh[i] && !shows_expired(s) && is_expired(s, (int64_t)get_be64(row), now_ms)) {
-            fresh[i] = 1;
-            memset(row + TTL_TIME_BYTES, 0, fixed);
-        }
-        put_be64(row, (uint64_t)now_ms);
-        rows[i] = row + TTL_TIME_BYTES;
-    }
+    shape = ttl_shape_of(desc_of(s));
+    ttl_touch(&shape, state_now(s), shows_expired(s), keys->count, rows, fresh);
     return RC_OK;
 }

@@ -240,3 +240,22 @@ void ttl_rows_release(struct ttl_rows *r)
 {
     buf_release(&r->changed);
 }
+
+/* ---- in place -------------------------------------------------------------------------------- */
+
+void ttl_touch(const struct ttl_shape *shape, int64_t now_ms, bool keep_expired, uint32_t count,
+               void **rows, uint8_t *fresh)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint8_t *row = rows[i];
+
+        /* A fresh row's time is 0, and has been set when its key comes again in this batch. */
+        if (!fresh[i] && !keep_expired &&
+            ttl_expired((int64_t)get_be64(row), shape->ttl_ms, now_ms)) {
+            fresh[i] = 1;
+            memset(row + TTL_TIME_BYTES, 0, shape->fixed_value_bytes);
+        }
+        put_be64(row, (uint64_t)now_ms);
+        rows[i] = row + TTL_TIME_BYTES;
+    }
+}

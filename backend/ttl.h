@@ -84,6 +84,12 @@ MUST_USE enum rc ttl_convert(const struct ttl_shape *from, const struct ttl_shap
                              struct bytes stored, int64_t now_ms, bool *left, struct buf *out,
                              struct err *err);
 
+/* What keyed_upsert gave of a state of that shape, which is no list and no map: rows[i] becomes the
+ * value behind its time, which becomes now_ms. What had expired by then is zeroed and fresh, unless
+ * keep_expired. */
+void ttl_touch(const struct ttl_shape *shape, int64_t now_ms, bool keep_expired, uint32_t count,
+               void **rows, uint8_t *fresh);
+
 /* Rows of a source without what has expired: on their way to a database, where a tombstone takes
  * the place of what may exist below, or into a snapshot of all rows. */
 struct ttl_rows {

@@ -6,7 +6,7 @@
  *     group is new                  2i+1 as +I
  *     result changed                2i as -U (if wanted), 2i+1 as +U
  *     last row was taken back       2i as -D, the state goes
- *     nothing changed               nothing
+ *     nothing changed               nothing; with time-to-live as a change
  *
  * In batch mode (final_only) nothing leaves until the input has ended; then the state is scanned once. Which key groups have
  * been given out is kept as union state, so that a restore after that point repeats nothing.
@@ -49,6 +49,7 @@ static struct totals_config totals_config_of(const struct aggregate_spec *spec)
         .call_count = spec->call_count,
         .calls = spec->calls,
         .retracts = spec->retracts,
+        .ttl_ms = spec->ttl_ms,
         .ns = KEY_NS_VOID,
     };
 }
@@ -129,44 +130,23 @@ static void pick_change(struct aggregate *g, uint32_t before_at, uint32_t after_
     }
 }
 
-/* Counts the rows of each group where the input takes rows back: fresh becomes "the group was empty before row i", and what
- * is empty afterwards is marked in `gone`. RC_STATE: a row is taken back that never came. */
-static enum rc count_rows(struct aggregate *g, uint32_t n, uint8_t *gone, struct err *err)
-{
-    struct keyed_totals *t = &g->totals;
-
-    memset(gone, 0, n);
-    if (t->layout.rows_offset < 0)
-        return RC_OK;
-    for (uint32_t i = 0; i < n; i++) {
-        uint8_t *at = (uint8_t *)t->rows[i] + t->layout.rows_offset;
-        int64_t before = (int64_t)get_le64(at), after = before + t->scratch.sign[i];
-
-        if (after < 0)
-            return err_set(err, RC_STATE, "%s: a row is taken back from a group that has none", g->ctx->operator_name);
-        put_le64(at, (uint64_t)after);
-        t->fresh[i] = before == 0;
-        gone[i] = after == 0;
-    }
-    return RC_OK;
-}
-
-static void pick_rows(struct aggregate *g, uint32_t n, const uint8_t *gone)
+static void pick_rows(struct aggregate *g, uint32_t n)
 {
     const struct keyed_totals *t = &g->totals;
     const struct key_dedup *d = t->dedup;
+    bool keeps_young = g->spec->ttl_ms != 0; /* who keeps state of these results must hear that they live, as in Flink */
 
     g->pick_count = 0;
     if (g->spec->mini_batch_rows == 0) {
         for (uint32_t i = 0; i < n; i++)
-            pick_change(g, 2 * i, 2 * i + 1, t->fresh[i], gone[i], t->scratch.changed[i]);
+            pick_change(g, 2 * i, 2 * i + 1, t->fresh[i], t->gone[i], t->scratch.changed[i] || keeps_young);
         return;
     }
     for (uint32_t k = 0; k < d->distinct_count; k++) {
         uint32_t first = d->distinct[k], last = d->last[first];
 
         /* whether first's before and last's after differ is left open: an update that changes nothing is harmless */
-        pick_change(g, 2 * first, 2 * last + 1, t->fresh[first], gone[last], true);
+        pick_change(g, 2 * first, 2 * last + 1, t->fresh[first], t->gone[last], true);
     }
 }
 
@@ -205,9 +185,9 @@ static enum rc emit_picked(struct aggregate *g, uint32_t n, struct output *out, 
     return RC_OK;
 }
 
-static enum rc delete_gone(struct aggregate *g, const struct key_batch *keys, const uint8_t *gone,
-                           uint32_t n, struct err *err)
+static enum rc delete_gone(struct aggregate *g, const struct key_batch *keys, uint32_t n, struct err *err)
 {
+    const uint8_t *gone = g->totals.gone;
     const struct key_dedup *d = g->totals.dedup;
     struct key_batch batch;
 
@@ -230,20 +210,18 @@ static enum rc process_chunk(struct aggregate *g, const struct batch *in, uint32
     bool emit = !g->spec->final_only;
     bool need_dedup = g->spec->mini_batch_rows > 0 || g->spec->retracts;
     struct key_batch keys;
-    uint8_t gone[TOTALS_ROWS_MAX];
 
     RETURN_IF_ERR(row_key_keys(t->key.rows, in, NULL, from, n, NULL, &keys, err));
     RETURN_IF_ERR(keyed_totals_apply(t, in, from, n, &keys, emit, need_dedup, err));
-    RETURN_IF_ERR(count_rows(g, n, gone, err));
     if (emit) {
-        pick_rows(g, n, gone);
+        pick_rows(g, n);
         if (g->pick_count > 0) {
             double_keys(g, in, from, n);
             RETURN_IF_ERR(emit_picked(g, n, out, err));
         }
     }
     RETURN_IF_ERR(text_calls_store(&t->text, &keys, t->dedup, err));
-    return delete_gone(g, &keys, gone, n, err);
+    return delete_gone(g, &keys, n, err);
 }
 
 static enum rc aggregate_process(struct operator *op, struct batch *in, struct output *out,

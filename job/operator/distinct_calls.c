@@ -1,11 +1,14 @@
 /* distinct_calls.c - see distinct_calls.h */
 #include "job/operator/distinct_calls.h"
 
+#include "backend/ttl.h"
+
 #define MAP_VALUE_BYTES 9u /* not-null flag, BIGINT */
+#define FLAG_BYTES 1u
 #define DELETE_CHUNK 1024u
 
 void distinct_calls_states(struct arena *a, const struct acc_layout *layout, const char *key_type,
-                           const char *namespace_type, struct state_desc **out, size_t *count)
+                           const char *namespace_type, uint64_t ttl_ms, struct state_desc **out, size_t *count)
 {
     *out = ARENA_ARRAY(a, layout->call_count + 1, struct state_desc);
     *count = 0;
@@ -19,13 +22,14 @@ void distinct_calls_states(struct arena *a, const struct acc_layout *layout, con
                 .user_key_type = type_str(a, layout->calls[i].arg_type, false),
                 .value_type = "BIGINT",
                 .fixed_value_bytes = MAP_VALUE_BYTES,
+                .ttl_ms = ttl_ms,
                 .operand_operator = "",
             };
 }
 
 enum rc distinct_calls_open(struct distinct_calls *d, const struct acc_layout *layout,
                             struct keyed_backend *backend, const char *key_type,
-                            const char *namespace_type, uint32_t key_group_count,
+                            const char *namespace_type, uint64_t ttl_ms, uint32_t key_group_count,
                             enum key_namespace ns, uint32_t rows_max, struct err *err)
 {
     struct arena *a = arena_new(0);
@@ -35,13 +39,14 @@ enum rc distinct_calls_open(struct distinct_calls *d, const struct acc_layout *l
 
     memset(d, 0, sizeof *d);
     d->rows_max = rows_max;
+    d->ttl_ms = ttl_ms;
     d->calls = mem_calloc(layout->call_count + 1, sizeof *d->calls);
     d->row_of = mem_calloc(rows_max, sizeof *d->row_of);
     d->counts = mem_calloc(rows_max, sizeof *d->counts);
     d->fresh = mem_calloc(rows_max, 1);
     key_builder_init(&d->keys, key_group_count, ns);
     key_builder_init(&d->gone, key_group_count, ns);
-    distinct_calls_states(a, layout, key_type, namespace_type, &states, &count);
+    distinct_calls_states(a, layout, key_type, namespace_type, ttl_ms, &states, &count);
     for (uint32_t i = 0; i < layout->call_count && rc == RC_OK; i++) {
         if (!layout->calls[i].call.distinct)
             continue;
@@ -149,9 +154,27 @@ static enum rc value_keys(struct distinct_calls *d, const uint8_t *use, const st
     return RC_OK;
 }
 
+/* d->counts from rows to the counts in them: with time-to-live they are touched, and what has expired counts 0. */
+static void find_counts(struct distinct_calls *d, uint32_t count, int64_t now_ms, const uint8_t *anew)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint8_t *value = (uint8_t *)d->counts[i] + FLAG_BYTES;
+
+        if (d->ttl_ms != 0) {
+            int64_t time_ms = (int64_t)get_be64(value);
+
+            if (time_ms != now_ms && (anew[d->row_of[i]] || ttl_expired(time_ms, d->ttl_ms, now_ms)))
+                put_be64(value + TTL_TIME_BYTES, 0);
+            put_be64(value, (uint64_t)now_ms);
+            value += TTL_TIME_BYTES;
+        }
+        d->counts[i] = value;
+    }
+}
+
 static enum rc run_call(struct distinct_calls *d, struct distinct_call *dc, const struct acc_call *call,
                         struct acc_scratch *s, const struct batch *in, uint32_t from, uint32_t n,
-                        const struct key_batch *keys, struct err *err)
+                        const struct key_batch *keys, int64_t now_ms, const uint8_t *anew, struct err *err)
 {
     struct key_batch values;
 
@@ -159,18 +182,20 @@ static enum rc run_call(struct distinct_calls *d, struct distinct_call *dc, cons
     RETURN_IF_ERR(value_keys(d, s->use, &in->columns[call->call.arg], from, n, keys, err));
     values = key_builder_batch(&d->keys);
     RETURN_IF_ERR(keyed_upsert(dc->state, &values, d->counts, d->fresh, err));
+    find_counts(d, values.count, now_ms, anew);
     memset(dc->use, 0, n);
     key_builder_clear(&d->gone);
     for (uint32_t i = 0; i < values.count; i++) {
-        uint8_t *value = d->counts[i];
         uint32_t row = d->row_of[i];
-        int64_t before = (int64_t)get_be64(value + 1), after = before + s->sign[row];
+        int64_t before = (int64_t)get_be64(d->counts[i]), after = before + s->sign[row];
 
-        put_be64(value + 1, (uint64_t)after);
+        if (after < 0)
+            continue; /* its count has expired */
+        put_be64(d->counts[i], (uint64_t)after);
         dc->use[row] = s->sign[row] > 0 ? before == 0 : after == 0;
     }
     for (uint32_t i = 0; i < values.count; i++)
-        if (get_be64((uint8_t *)d->counts[i] + 1) == 0 && dc->use[d->row_of[i]])
+        if (get_be64(d->counts[i]) == 0)
             RETURN_IF_ERR(key_builder_add_raw(&d->gone, key_batch_at(&values, i), err));
     if (d->gone.count > 0) {
         struct key_batch gone = key_builder_batch(&d->gone);
@@ -182,10 +207,10 @@ static enum rc run_call(struct distinct_calls *d, struct distinct_call *dc, cons
 
 enum rc distinct_calls_run(struct distinct_calls *d, const struct acc_layout *layout,
                            struct acc_scratch *s, const struct batch *in, uint32_t from, uint32_t n,
-                           const struct key_batch *keys, struct err *err)
+                           const struct key_batch *keys, int64_t now_ms, const uint8_t *anew, struct err *err)
 {
     for (uint32_t i = 0; i < d->count; i++)
-        RETURN_IF_ERR(run_call(d, &d->calls[i], &layout->calls[d->calls[i].index], s, in, from, n, keys, err));
+        RETURN_IF_ERR(run_call(d, &d->calls[i], &layout->calls[d->calls[i].index], s, in, from, n, keys, now_ms, anew, err));
     return RC_OK;
 }
 

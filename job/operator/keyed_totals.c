@@ -14,6 +14,7 @@ static struct state_desc row_state(const struct totals_config *config, const str
         .user_key_type = "",
         .value_type = layout->value_type,
         .fixed_value_bytes = layout->row_bytes,
+        .ttl_ms = config->ttl_ms,
         .operand_operator = "",
     };
 }
@@ -29,8 +30,8 @@ enum rc keyed_totals_states(struct arena *a, const struct totals_config *config,
 
     RETURN_IF_ERR(acc_layout_make(a, config->calls, config->call_count, config->input,
                                   config->retracts, &layout, err));
-    text_calls_states(a, &layout, key_type, ns, &text, &text_count);
-    distinct_calls_states(a, &layout, key_type, ns, &distinct, &distinct_count);
+    text_calls_states(a, &layout, key_type, ns, config->ttl_ms, &text, &text_count);
+    distinct_calls_states(a, &layout, key_type, ns, config->ttl_ms, &distinct, &distinct_count);
     *count = 1 + text_count + distinct_count;
     *out = ARENA_ARRAY(a, *count, struct state_desc);
     (*out)[0] = row_state(config, &layout, key_type);
@@ -53,12 +54,16 @@ enum rc keyed_totals_open(struct keyed_totals *t, const struct totals_config *co
     group_key_init(&t->key, config->input, config->keys, config->key_count, key_group_count, config->ns);
     t->rows = mem_calloc(TOTALS_ROWS_MAX, sizeof *t->rows);
     t->fresh = mem_calloc(TOTALS_ROWS_MAX, 1);
+    t->gone = mem_calloc(TOTALS_ROWS_MAX, 1);
     t->dedup = mem_calloc(1, sizeof *t->dedup);
+    t->anew = mem_calloc(TOTALS_ROWS_MAX, 1);
+    t->backend = backend;
     desc = row_state(config, &t->layout, t->key.type_text);
-    RETURN_IF_ERR(keyed_state_open(backend, &desc, &t->state, err));
-    RETURN_IF_ERR(distinct_calls_open(&t->distinct, &t->layout, backend, t->key.type_text, ns,
+    t->ttl = ttl_shape_of(&desc);
+    RETURN_IF_ERR(keyed_state_open(backend, &desc, &t->state, err)); /* first: no other state of a group is older */
+    RETURN_IF_ERR(distinct_calls_open(&t->distinct, &t->layout, backend, t->key.type_text, ns, config->ttl_ms,
                                       key_group_count, config->ns, TOTALS_ROWS_MAX, err));
-    return text_calls_open(&t->text, &t->layout, backend, t->key.type_text, ns, key_group_count,
+    return text_calls_open(&t->text, &t->layout, backend, t->key.type_text, ns, config->ttl_ms, key_group_count,
                            config->ns, TOTALS_ROWS_MAX, err);
 }
 
@@ -73,7 +78,9 @@ void keyed_totals_release(struct keyed_totals *t)
         group_key_release(&t->key);
     mem_free(t->rows);
     mem_free(t->fresh);
+    mem_free(t->gone);
     mem_free(t->dedup);
+    mem_free(t->anew);
     arena_free(t->arena);
     memset(t, 0, sizeof *t);
 }
@@ -111,6 +118,8 @@ static enum rc apply_call(struct keyed_totals *t, uint32_t index, const struct b
         memcpy(t->scratch.use, use, n);
     else
         acc_select(&t->scratch, call, in, from, n);
+    for (uint32_t i = 0; t->strays && i < n; i++)
+        t->scratch.use[i] &= t->scratch.sign[i] != 0;
     if (call->field_count > 0) {
         rc = acc_apply(&t->scratch, &t->layout, index, in, from, n, t->rows, emit, &bad_row, err);
         return rc == RC_OK ? rc : name_key(t, in, from + bad_row, rc, err);
@@ -118,6 +127,61 @@ static enum rc apply_call(struct keyed_totals *t, uint32_t index, const struct b
     for (uint32_t i = 0; i < t->text.count; i++)
         if (t->text.calls[i].index == index)
             text_calls_apply(&t->text, &t->text.calls[i], &t->layout, &t->scratch, in, from, n, t->dedup, emit);
+    return RC_OK;
+}
+
+/* The chunk's accumulator rows; they hold until the next call on the backend. */
+static enum rc load_rows(struct keyed_totals *t, const struct key_batch *keys, int64_t now_ms, struct err *err)
+{
+    RETURN_IF_ERR(keyed_upsert(t->state, keys, t->rows, t->fresh, err));
+    if (t->ttl.ttl_ms != 0)
+        ttl_touch(&t->ttl, now_ms, false, keys->count, t->rows, t->fresh);
+    return RC_OK;
+}
+
+/* Which groups start anew has to be known before their other states are looked at: those may hold more than is alive. */
+static enum rc load_states(struct keyed_totals *t, const struct batch *in, uint32_t from, uint32_t n,
+                           const struct key_batch *keys, struct err *err)
+{
+    bool early = t->ttl.ttl_ms != 0 && t->text.count + t->distinct.count > 0;
+    int64_t now_ms = t->ttl.ttl_ms == 0 ? 0 : keyed_ttl_now(t->backend);
+
+    if (early) {
+        RETURN_IF_ERR(load_rows(t, keys, now_ms, err));
+        for (uint32_t i = 0; i < n; i++)
+            t->anew[i] = t->fresh[t->dedup->first[i]];
+    }
+    RETURN_IF_ERR(distinct_calls_run(&t->distinct, &t->layout, &t->scratch, in, from, n, keys, now_ms, t->anew, err));
+    RETURN_IF_ERR(text_calls_load(&t->text, keys, t->dedup, now_ms, t->anew, err));
+    RETURN_IF_ERR(load_rows(t, keys, now_ms, err)); /* last: they have to hold */
+    for (uint32_t i = 0; early && i < n; i++)
+        t->fresh[i] = t->anew[i] && t->dedup->first[i] == i;
+    for (uint32_t i = 0; i < n; i++)
+        if (t->fresh[i])
+            memcpy(t->rows[i], t->layout.template_row, t->layout.row_bytes);
+    return RC_OK;
+}
+
+/* Counts the rows of each group where the input takes rows back. What is taken back from a group that has none is a mistake, unless
+ * the group has expired: then it is as if it had not come, as in Flink. */
+static enum rc count_rows(struct keyed_totals *t, const struct batch *in, uint32_t from, uint32_t n, struct err *err)
+{
+    memset(t->gone, 0, n);
+    for (uint32_t i = 0; t->layout.rows_offset >= 0 && i < n; i++) {
+        uint8_t *at = (uint8_t *)t->rows[i] + t->layout.rows_offset;
+        int64_t before = (int64_t)get_le64(at), after = before + t->scratch.sign[i];
+
+        if (after < 0 && t->ttl.ttl_ms == 0)
+            return name_key(t, in, from + i, err_set(err, RC_STATE, "a row is taken back from a group that has none"), err);
+        if (after < 0) {
+            t->scratch.sign[i] = 0;
+            t->strays = true;
+            after = 0;
+        }
+        put_le64(at, (uint64_t)after);
+        t->fresh[i] = before == 0;
+        t->gone[i] = after == 0;
+    }
     return RC_OK;
 }
 
@@ -134,14 +198,11 @@ enum rc keyed_totals_apply(struct keyed_totals *t, const struct batch *in, uint3
         for (uint32_t i = 0; i < n; i++)
             if (in->kinds[from + i] == ROW_UPDATE_BEFORE || in->kinds[from + i] == ROW_DELETE)
                 s->sign[i] = -1;
-    if (need_dedup || t->text.count > 0)
+    if (need_dedup || t->text.count > 0 || (t->ttl.ttl_ms != 0 && t->distinct.count > 0))
         key_dedup_run(t->dedup, keys);
-    RETURN_IF_ERR(distinct_calls_run(&t->distinct, &t->layout, s, in, from, n, keys, err));
-    RETURN_IF_ERR(text_calls_load(&t->text, keys, t->dedup, err));
-    RETURN_IF_ERR(keyed_upsert(t->state, keys, t->rows, t->fresh, err)); /* last: its rows hold until the next call */
-    for (uint32_t i = 0; i < n; i++)
-        if (t->fresh[i])
-            memcpy(t->rows[i], t->layout.template_row, t->layout.row_bytes);
+    RETURN_IF_ERR(load_states(t, in, from, n, keys, err));
+    t->strays = false;
+    RETURN_IF_ERR(count_rows(t, in, from, n, err));
     for (uint32_t c = 0; c < t->layout.call_count; c++)
         RETURN_IF_ERR(apply_call(t, c, in, from, n, emit, err));
     return RC_OK;

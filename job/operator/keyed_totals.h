@@ -3,6 +3,7 @@
 #ifndef VARVE_JOB_OPERATOR_KEYED_TOTALS_H
 #define VARVE_JOB_OPERATOR_KEYED_TOTALS_H
 
+#include "backend/ttl.h"
 #include "job/operator/distinct_calls.h"
 #include "job/operator/group_key.h"
 #include "job/operator/text_calls.h"
@@ -21,7 +22,12 @@ struct keyed_totals {
     struct text_calls text;
     struct key_dedup *dedup;
     void **rows;
-    uint8_t *fresh;
+    uint8_t *fresh, *gone; /* by row: its group was empty before it; is empty after it (an input that takes rows back) */
+    bool strays;           /* some rows of the chunk have sign 0: they are taken back from a group that has expired */
+    /* time-to-live: of a group as a whole, by the time of its accumulator row */
+    struct keyed_backend *backend;
+    struct ttl_shape ttl; /* of the row; ttl_ms 0: none */
+    uint8_t *anew;        /* rows whose group starts anew with this chunk: it was not there, or had expired */
 };
 struct totals_config {
     const char *state_name; /* "accState", "window-aggs" */
@@ -31,6 +37,7 @@ struct totals_config {
     uint32_t call_count;
     const struct agg_call *calls;
     bool retracts;
+    uint64_t ttl_ms; /* 0: groups stay */
     enum key_namespace ns;
 };
 /* The states of such an operator, in `a`. */
@@ -42,8 +49,9 @@ MUST_USE enum rc keyed_totals_open(struct keyed_totals *t, const struct totals_c
 void keyed_totals_release(struct keyed_totals *t);
 /* Rows of the next chunk of `in`. */
 uint32_t keyed_totals_chunk(const struct keyed_totals *t, const struct batch *in, bool emit);
-/* Applies rows [from, from + n) with these keys: t->rows and t->fresh are theirs, results before and after (with emit) in
- * t->scratch.result / t->text.calls[].result. RC_INVALID names the key. t->dedup is run when need_dedup or there are text calls. */
+/* Applies rows [from, from + n) with these keys: t->rows, t->fresh and t->gone are theirs, results before and after (with emit) in
+ * t->scratch.result / t->text.calls[].result. RC_INVALID names the key, as does RC_STATE: a row is taken back that never came.
+ * t->dedup is run when need_dedup or there are text calls; with time-to-live also for distinct ones. */
 MUST_USE enum rc keyed_totals_apply(struct keyed_totals *t, const struct batch *in, uint32_t from,
                                     uint32_t n, const struct key_batch *keys, bool emit,
                                     bool need_dedup, struct err *err);

@@ -41,6 +41,7 @@ struct aggregate_spec {
     uint32_t call_count;
     const struct agg_call *calls;
     bool final_only, retracts;
+    uint64_t ttl_ms;      /* a group that gets no row for so long is forgotten (its next row is its first); 0: never */
     uint32_t mini_batch_rows; /* 0: no mini-batches */
     bool emit_update_before; /* false where the consumer does not need -U (then only +I, +U) */
 };

@@ -1,6 +1,8 @@
 /* text_calls.c - see text_calls.h */
 #include "job/operator/text_calls.h"
 
+#include "backend/ttl.h"
+
 #define LENGTH_BYTES 4u /* stored texts have their length before them, big-endian, as Flink's serializers of STRING and BYTES */
 
 bool is_text_call(const struct acc_call *c)
@@ -9,7 +11,7 @@ bool is_text_call(const struct acc_call *c)
 }
 
 void text_calls_states(struct arena *a, const struct acc_layout *layout, const char *key_type,
-                       const char *namespace_type, struct state_desc **out, size_t *count)
+                       const char *namespace_type, uint64_t ttl_ms, struct state_desc **out, size_t *count)
 {
     *out = ARENA_ARRAY(a, layout->call_count + 1, struct state_desc);
     *count = 0;
@@ -22,14 +24,15 @@ void text_calls_states(struct arena *a, const struct acc_layout *layout, const c
                 .namespace_type = namespace_type,
                 .user_key_type = "",
                 .value_type = type_str(a, layout->calls[i].arg_type, false),
+                .ttl_ms = ttl_ms,
                 .operand_operator = "",
             };
 }
 
 enum rc text_calls_open(struct text_calls *t, const struct acc_layout *layout,
                         struct keyed_backend *backend, const char *key_type,
-                        const char *namespace_type, uint32_t key_group_count, enum key_namespace ns,
-                        uint32_t rows_max, struct err *err)
+                        const char *namespace_type, uint64_t ttl_ms, uint32_t key_group_count,
+                        enum key_namespace ns, uint32_t rows_max, struct err *err)
 {
     struct arena *a = arena_new(0);
     struct state_desc *states;
@@ -39,10 +42,11 @@ enum rc text_calls_open(struct text_calls *t, const struct acc_layout *layout,
     memset(t, 0, sizeof *t);
     t->backend = backend;
     t->rows_max = rows_max;
+    t->ttl_ms = ttl_ms;
     t->calls = mem_calloc(layout->call_count + 1, sizeof *t->calls);
     t->values = mem_calloc(rows_max, sizeof *t->values);
     key_builder_init(&t->keys, key_group_count, ns);
-    text_calls_states(a, layout, key_type, namespace_type, &states, &count);
+    text_calls_states(a, layout, key_type, namespace_type, ttl_ms, &states, &count);
     for (uint32_t i = 0; i < layout->call_count && rc == RC_OK; i++) {
         struct text_call *c = &t->calls[t->count];
 
@@ -96,26 +100,39 @@ uint32_t text_calls_chunk_rows(const struct text_calls *t, const struct batch *i
     return rows < 1 ? 1 : rows > t->rows_max ? t->rows_max : (uint32_t)rows;
 }
 
-/* Length and text, as stored; an absent one has no data. */
-static enum rc stored_text(const struct text_call *c, struct bytes *value, struct err *err)
+static uint32_t time_bytes(const struct text_calls *t) { return t->ttl_ms == 0 ? 0 : TTL_TIME_BYTES; }
+
+/* Time, length and text, as stored, to the text; an absent one has no data. *expired only with time-to-live. */
+static enum rc stored_text(const struct text_calls *t, const struct text_call *c, struct bytes *value,
+                           bool *expired, struct err *err)
 {
+    uint32_t head = time_bytes(t) + LENGTH_BYTES;
+
+    *expired = false;
     if (value->data == NULL)
         return RC_OK;
-    if (value->len < LENGTH_BYTES || get_be32(value->data) != value->len - LENGTH_BYTES)
+    if (value->len < head || get_be32(value->data + time_bytes(t)) != value->len - head)
         return err_set(err, RC_CORRUPT, "call %u: %zu bytes stored, with another length before them", c->index, value->len);
-    value->data += LENGTH_BYTES;
-    value->len -= LENGTH_BYTES;
+    *expired = t->ttl_ms != 0 && ttl_expired((int64_t)get_be64(value->data), t->ttl_ms, t->now_ms);
+    value->data += head;
+    value->len -= head;
     return RC_OK;
 }
 
 static enum rc load_call(struct text_calls *t, struct text_call *c, const struct key_batch *distinct_keys,
-                         const struct key_dedup *dedup, struct err *err)
+                         const struct key_dedup *dedup, const uint8_t *anew, struct err *err)
 {
     size_t total = 0;
+    bool expired;
 
     RETURN_IF_ERR(keyed_get(c->state, distinct_keys, t->values, err));
     for (uint32_t d = 0; d < dedup->distinct_count; d++) {
-        RETURN_IF_ERR(stored_text(c, &t->values[d], err));
+        uint32_t row = dedup->distinct[d];
+
+        RETURN_IF_ERR(stored_text(t, c, &t->values[d], &expired, err));
+        c->dirty[row] = t->ttl_ms != 0 && t->values[d].data != NULL;
+        if (c->dirty[row] && (expired || anew[row]))
+            t->values[d] = (struct bytes){0};
         total += t->values[d].len;
     }
     buf_clear(&c->loaded);
@@ -123,7 +140,6 @@ static enum rc load_call(struct text_calls *t, struct text_call *c, const struct
     for (uint32_t d = 0; d < dedup->distinct_count; d++) {
         uint32_t row = dedup->distinct[d];
 
-        c->dirty[row] = 0;
         c->current[row] = (struct bytes){0};
         if (t->values[d].data == NULL)
             continue;
@@ -136,18 +152,20 @@ static enum rc load_call(struct text_calls *t, struct text_call *c, const struct
 }
 
 enum rc text_calls_load(struct text_calls *t, const struct key_batch *keys,
-                        const struct key_dedup *dedup, struct err *err)
+                        const struct key_dedup *dedup, int64_t now_ms, const uint8_t *anew,
+                        struct err *err)
 {
     struct key_batch distinct_keys;
 
     if (t->count == 0)
         return RC_OK;
+    t->now_ms = now_ms;
     key_builder_clear(&t->keys);
     for (uint32_t d = 0; d < dedup->distinct_count; d++)
         RETURN_IF_ERR(key_builder_add_raw(&t->keys, key_batch_at(keys, dedup->distinct[d]), err));
     distinct_keys = key_builder_batch(&t->keys);
     for (uint32_t i = 0; i < t->count; i++)
-        RETURN_IF_ERR(load_call(t, &t->calls[i], &distinct_keys, dedup, err));
+        RETURN_IF_ERR(load_call(t, &t->calls[i], &distinct_keys, dedup, anew, err));
     return RC_OK;
 }
 
@@ -204,22 +222,42 @@ void text_calls_apply(struct text_calls *t, struct text_call *c, const struct ac
     c->result.bytes = c->result_bytes.data;
 }
 
-/* What keyed_put is given: t->values, each with its length before it in t->stored. */
-static void with_lengths(struct text_calls *t, uint32_t n)
+/* What keyed_put is given: t->values, each with its time and length before it in t->stored. */
+static void with_heads(struct text_calls *t, uint32_t n)
 {
     size_t total = 0;
 
     for (uint32_t i = 0; i < n; i++)
-        total += LENGTH_BYTES + t->values[i].len;
+        total += time_bytes(t) + LENGTH_BYTES + t->values[i].len;
     buf_clear(&t->stored);
     buf_reserve(&t->stored, total + 1); /* no move below: the values point into it */
     for (uint32_t i = 0; i < n; i++) {
         struct bytes text = t->values[i];
 
-        t->values[i] = bytes_of(t->stored.data + t->stored.len, LENGTH_BYTES + text.len);
+        t->values[i] = bytes_of(t->stored.data + t->stored.len, time_bytes(t) + LENGTH_BYTES + text.len);
+        if (t->ttl_ms != 0)
+            buf_append_be64(&t->stored, (uint64_t)t->now_ms);
         buf_append_be32(&t->stored, (uint32_t)text.len);
         buf_append(&t->stored, text.data, text.len);
     }
+}
+
+/* The dirty rows that have a value, or those that have none, into t->keys and t->values. */
+static enum rc collect_dirty(struct text_calls *t, const struct text_call *c, const struct key_batch *keys,
+                             const struct key_dedup *dedup, bool with_value, struct err *err)
+{
+    uint32_t n = 0;
+
+    key_builder_clear(&t->keys);
+    for (uint32_t d = 0; d < dedup->distinct_count; d++) {
+        uint32_t row = dedup->distinct[d];
+
+        if (!c->dirty[row] || (c->current[row].data != NULL) != with_value)
+            continue;
+        RETURN_IF_ERR(key_builder_add_raw(&t->keys, key_batch_at(keys, row), err));
+        t->values[n++] = c->current[row];
+    }
+    return RC_OK;
 }
 
 enum rc text_calls_store(struct text_calls *t, const struct key_batch *keys,
@@ -227,23 +265,19 @@ enum rc text_calls_store(struct text_calls *t, const struct key_batch *keys,
 {
     for (uint32_t i = 0; i < t->count; i++) {
         struct text_call *c = &t->calls[i];
-        uint32_t n = 0;
         struct key_batch dirty;
 
-        key_builder_clear(&t->keys);
-        for (uint32_t d = 0; d < dedup->distinct_count; d++) {
-            uint32_t row = dedup->distinct[d];
-
-            if (!c->dirty[row])
-                continue;
-            RETURN_IF_ERR(key_builder_add_raw(&t->keys, key_batch_at(keys, row), err));
-            t->values[n++] = c->current[row];
-        }
-        if (n == 0)
-            continue;
+        RETURN_IF_ERR(collect_dirty(t, c, keys, dedup, true, err));
         dirty = key_builder_batch(&t->keys);
-        with_lengths(t, n);
-        RETURN_IF_ERR(keyed_put(c->state, &dirty, t->values, err));
+        with_heads(t, dirty.count);
+        if (dirty.count > 0)
+            RETURN_IF_ERR(keyed_put(c->state, &dirty, t->values, err));
+        if (t->ttl_ms == 0)
+            continue; /* else values of groups that have expired go, lest a longer time-to-live bring them back */
+        RETURN_IF_ERR(collect_dirty(t, c, keys, dedup, false, err));
+        dirty = key_builder_batch(&t->keys);
+        if (dirty.count > 0)
+            RETURN_IF_ERR(keyed_del(c->state, &dirty, err));
     }
     return RC_OK;
 }
@@ -251,11 +285,13 @@ enum rc text_calls_store(struct text_calls *t, const struct key_batch *keys,
 enum rc text_calls_results(struct text_calls *t, struct text_call *c, const struct key_batch *keys,
                            struct err *err)
 {
+    bool expired;
+
     ASSERT(keys->count <= t->rows_max);
     RETURN_IF_ERR(keyed_get(c->state, keys, t->values, err));
     buf_clear(&c->result_bytes);
     for (uint32_t i = 0; i < keys->count; i++) {
-        RETURN_IF_ERR(stored_text(c, &t->values[i], err));
+        RETURN_IF_ERR(stored_text(t, c, &t->values[i], &expired, err));
         put_result(c, i, t->values[i]);
     }
     c->result.bytes = c->result_bytes.data;

@@ -50,7 +50,10 @@ static void print_operator(const struct operator_spec *op, struct buf *out)
         buf_printf(out, ", uid=%s", op->uid);
     for (size_t i = 0; i < op->state_count; i++)
         buf_printf(out, "%s%s", i == 0 ? ", states=[" : ", ", op->states[i].name);
-    buf_append_str(out, op->state_count > 0 ? "]\n" : "\n");
+    buf_append_str(out, op->state_count > 0 ? "]" : "");
+    if (op->state_count > 0 && op->states[0].ttl_ms != 0)
+        buf_printf(out, ", ttl=%llu ms", (unsigned long long)op->states[0].ttl_ms);
+    buf_append_u8(out, '\n');
 }
 
 static void print_graph(const struct graph *g, struct buf *out)

@@ -558,6 +558,7 @@ static enum rc add_aggregate(struct group *g, struct plan_stream *s)
         .final_only = p->batch,
         .mini_batch_rows = p->batch ? 0 : mini_batch_rows(p->ctx->config),
         .retracts = s->updating,
+        .ttl_ms = p->batch ? 0 : (uint64_t)config_duration_ms(p->ctx->config, OPT_STATE_TTL),
         .emit_update_before = true,
     };
     RETURN_IF_ERR(add_operator(g, s, key_count, keys, "GroupAggregate", select, &op));
