@@ -4,6 +4,8 @@
 
 #define BATCH_BYTES (1u << 20)
 #define VIEWS 1024u
+#define RUN_BYTES (1u << 20) /* what writing a run takes: buffers, ... */
+#define RUN_ROW_BYTES 10u    /* ... and a row's part of the filter and of what it is built from */
 #define WAIT_STEP_NS (5 * NS_PER_MS)
 
 struct flusher {
@@ -12,6 +14,8 @@ struct flusher {
     uint64_t next_run;
     struct row_view views[VIEWS];
     struct buf last_key; /* of the rows under way: order is asserted */
+    bool permitted;
+    uint64_t sort_bytes, run_rows, counted; /* of the rows under way, of the open run, of both */
     _Atomic uint64_t flushes, runs, rows;
     _Atomic int64_t wait_ns;
 };
@@ -32,6 +36,28 @@ void flusher_free(struct flusher *f)
     mem_free(f->run_dir);
     buf_release(&f->last_key);
     mem_free(f);
+}
+
+void flusher_begin(struct flusher *f)
+{
+    keyed_memory_flush_begin(f->config.memory);
+    f->permitted = true;
+}
+
+void flusher_end(struct flusher *f)
+{
+    f->permitted = false;
+    keyed_memory_flush_end(f->config.memory);
+}
+
+static uint64_t run_bytes(const struct flusher *f)
+{
+    return f->run_rows == 0 ? 0 : RUN_BYTES + f->run_rows * RUN_ROW_BYTES;
+}
+
+static void count_memory(struct flusher *f)
+{
+    keyed_memory_count(f->config.memory, MEMORY_FLUSHES, &f->counted, f->sort_bytes + run_bytes(f));
 }
 
 /* Routed here (C1), and in order: what RocksDB would refuse in the middle of a run, or mix up in
@@ -105,13 +131,23 @@ static enum rc run_begin(struct flusher *f, struct run_set *set, struct err *err
     return RC_OK;
 }
 
-static enum rc run_end(struct run_set *set, struct err *err)
+static enum rc run_end(struct flusher *f, struct run_set *set, struct err *err)
 {
     enum rc rc = rocks_run_finish(set->open, err);
 
+    count_memory(f);
     rocks_run_free(set->open);
     set->open = NULL;
+    f->run_rows = 0;
     return rc;
+}
+
+/* It is as large as a file may be, or as its writer's memory. */
+static bool run_is_full(const struct flusher *f, uint64_t size)
+{
+    const struct memory_plan *plan = keyed_memory_plan(f->config.memory);
+
+    return size >= plan->file_bytes || f->run_rows * RUN_ROW_BYTES >= plan->flush_bytes / 2;
 }
 
 static enum rc run_add(struct flusher *f, struct run_set *set, const struct row_view *v,
@@ -122,14 +158,15 @@ static enum rc run_add(struct flusher *f, struct run_set *set, const struct row_
     if (set->open != NULL) {
         uint64_t size = rocks_run_bytes(set->open);
 
-        if (size >= FLUSH_RUN_MOST_BYTES ||
+        if (run_is_full(f, size) ||
             (group != set->open_group &&
              size >= keygroup_cut_bytes(set->open_group, group, f->config.key_group_count)))
-            RETURN_IF_ERR(run_end(set, err));
+            RETURN_IF_ERR(run_end(f, set, err));
     }
     if (set->open == NULL)
         RETURN_IF_ERR(run_begin(f, set, err));
     set->open_group = group;
+    f->run_rows++;
     return v->tombstone ? rocks_run_del(set->open, v->key, err)
                         : rocks_run_put(set->open, v->key, v->value, err);
 }
@@ -166,7 +203,7 @@ static enum rc write_runs(struct flusher *f, struct rocks_cf *cf, struct row_sou
         f->rows += got;
     }
     if (rc == RC_OK && set.open != NULL)
-        rc = run_end(&set, err);
+        rc = run_end(f, &set, err);
     if (rc == RC_OK && set.count > 0)
         rc = wait_for_compactions(f, err);
     if (rc == RC_OK && rows->whole)
@@ -174,6 +211,7 @@ static enum rc write_runs(struct flusher *f, struct rocks_cf *cf, struct row_sou
     if (rc == RC_OK && set.count > 0)
         rc = rocks_ingest(cf, (const char *const *)set.paths, set.count, err);
     rocks_run_free(set.open);
+    f->run_rows = 0;
     for (size_t i = 0; i < set.count; i++) {
         if (rc != RC_OK)
             (void)!fs_unlink(f->config.env->fs, set.paths[i], &ignored);
@@ -186,14 +224,26 @@ static enum rc write_runs(struct flusher *f, struct rocks_cf *cf, struct row_sou
 enum rc flusher_write(struct flusher *f, struct rocks_cf *cf, struct row_source *rows,
                       struct err *err)
 {
+    bool alone = !f->permitted;
     enum rc rc;
 
+    if (alone)
+        flusher_begin(f);
     f->flushes++;
+    f->sort_bytes = rows->rows_max == UINT64_MAX ? 0 : rows->rows_max * ROW_SORT_BYTES;
+    count_memory(f);
     buf_clear(&f->last_key);
-    if (rows->whole || rows->rows_max >= FLUSH_RUN_LEAST_ROWS || rows->bytes_max >= FLUSH_RUN_LEAST_BYTES)
+    if (rows->whole || rows->rows_max >= FLUSH_RUN_LEAST_ROWS ||
+        rows->bytes_max >= FLUSH_RUN_LEAST_BYTES ||
+        !keyed_memory_buffers_have(f->config.memory, rows->bytes_max))
         rc = write_runs(f, cf, rows, err);
     else
         rc = write_batches(f, cf, rows, err);
+    f->sort_bytes = 0;
+    count_memory(f);
+    keyed_memory_sample(f->config.memory);
+    if (alone)
+        flusher_end(f);
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "flush of %s", rocks_cf_name(cf));
 }
 

@@ -11,19 +11,21 @@
 #ifndef VARVE_BACKEND_FLUSHER_H
 #define VARVE_BACKEND_FLUSHER_H
 
+#include "backend/keyed_memory.h"
 #include "backend/rocks.h"
 #include "backend/row_cache.h"
 
 #define FLUSH_RUN_LEAST_ROWS ROWS_MANY   /* from here on as runs ... */
-#define FLUSH_RUN_LEAST_BYTES (4u << 20) /* ... or from here on */
-#define FLUSH_RUN_MOST_BYTES (64u << 20) /* a file ends here, if not before at a border of key
-                                            groups (keygroup_cut_bytes) */
+#define FLUSH_RUN_LEAST_BYTES (4u << 20) /* ... or from here on, or when write buffers have no room. A
+                                          * run ends at borders of key groups (keygroup_cut_bytes) and
+                                          * where the plan's file_bytes or flush_bytes say */
 #define FLUSH_L0_FILES_MAX 24u
 #define FLUSH_PENDING_BYTES_MAX (16ull << 30)
 
 struct flusher_config {
     const struct env *env;
     struct rocks_db *db;
+    struct keyed_memory *memory; /* its plan bounds runs; flushes of all that share it take turns */
     const char *run_dir; /* exists; on the database's file system; for the flusher alone */
     struct key_group_range range;
     uint32_t prefix_len, key_group_count;
@@ -32,7 +34,13 @@ struct flusher; /* opaque */
 struct flusher *flusher_new(const struct flusher_config *config);
 void flusher_free(struct flusher *f);
 
-/* Writes all rows, or replaces the family's by them (row_source.whole): ascending keys whose groups lie in the range (asserted). After an error the
+/* Permission to flush, for sorting as well as for writing: waits until few enough others have it.
+ * flusher_write without one has it for itself. */
+void flusher_begin(struct flusher *f);
+void flusher_end(struct flusher *f);
+
+/* Writes all rows, or replaces the family's by them (row_source.whole): ascending keys whose groups
+ * lie in the range (asserted). After an error the
  * family may hold a part of them: the backend is unusable then. */
 MUST_USE enum rc flusher_write(struct flusher *f, struct rocks_cf *cf, struct row_source *rows,
                                struct err *err);

@@ -60,7 +60,8 @@ struct keyed_backend_config {
         *local_dir; /* scratch of this backend alone; deleted and made anew at open (rocksdb) */
     const char *backend_id; /* 32 hex digits, new for every opening */
     const char *name;       /* for messages: "GroupAggregate[k] (1/2)" */
-    uint64_t memory_bytes;  /* row cache + block cache + write buffers of this subtask */
+    struct keyed_memory *memory; /* rocksdb: shared with others, outlives the backend; NULL: its own */
+    uint64_t memory_bytes;  /* of its own: all that memory_plan.h divides; 0: a default */
     int max_open_files;     /* per database; -1 = no limit */
     size_t restore_count;   /* handles that meet the range; files have resolved_path */
     const struct keyed_handle *restore;

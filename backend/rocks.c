@@ -15,6 +15,10 @@
 #define MERGE_OPERATOR "StringAppendTESTOperator" /* the name that Flink's databases carry */
 #define MERGE_DELIMITER ','
 #define MIB (1u << 20)
+#define ARENA_BYTES (64u << 10) /* a memtable of a few rows takes it: there is one a state */
+#define GET_CHUNK 256u          /* keys whose blocks are held at a time, whatever the cache has room for */
+#define GOT_BYTES_KEPT MIB
+#define WRITE_BUFFER_OVERSHOOT 14 /* tenths: what a flush under way still holds */
 
 _Static_assert(sizeof(struct bytes) == sizeof(struct shim_slice) &&
                    offsetof(struct bytes, len) == offsetof(struct shim_slice, len),
@@ -26,17 +30,22 @@ struct rocks_cf {
     char *name;
     struct rocks_filter filter;
 };
+struct rocks_shared {
+    uint64_t write_buffer_bytes;
+    rocksdb_cache_t *cache;
+    rocksdb_write_buffer_manager_t *write_buffers;
+};
 struct rocks_db {
     rocksdb_t *db;
     rocksdb_options_t *options; /* of the database and of each family */
     rocksdb_block_based_table_options_t *table;
-    rocksdb_cache_t *cache;
-    rocksdb_write_buffer_manager_t *write_buffers;
+    struct rocks_shared *shared, *own_shared; /* own: not given by who opened it */
     rocksdb_mergeoperator_t *merge;
     rocksdb_readoptions_t *scan; /* template of scans; bounds are set per iterator */
     rocksdb_writeoptions_t *write;
     struct shim_getter *getter;
     struct shim_filters *filters;
+    struct buf got; /* values of the last rocks_get */
     void *env;             /* a file system that does not sync */
     struct mutex handles;  /* over the list and each family's handle, for who looks at all of them */
     struct rocks_cf **cfs; /* [0] is "default" */
@@ -142,11 +151,41 @@ static void make_table_options(struct rocks_db *db)
     rocksdb_block_based_options_set_block_size(t, 4096);
     rocksdb_block_based_options_set_filter_policy(t, rocksdb_filterpolicy_create_bloom_full(10));
     rocksdb_block_based_options_set_whole_key_filtering(t, 1);
-    rocksdb_block_based_options_set_block_cache(t, db->cache);
+    rocksdb_block_based_options_set_block_cache(t, db->shared->cache);
     rocksdb_block_based_options_set_cache_index_and_filter_blocks(t, 1);
     rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(t, 1);
-    rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(t, 1);
+    rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(t, 0);
     db->table = t;
+}
+
+/* ---- shared caches --------------------------------------------------------------------------- */
+
+struct rocks_shared *rocks_shared_new(uint64_t block_bytes, uint64_t write_buffer_bytes)
+{
+    struct rocks_shared *s = mem_calloc(1, sizeof *s);
+
+    s->write_buffer_bytes = write_buffer_bytes;
+    s->cache = rocksdb_cache_create_hyper_clock(block_bytes + write_buffer_bytes, 0);
+    s->write_buffers = rocksdb_write_buffer_manager_create_with_cache(
+        write_buffer_bytes * 10 / WRITE_BUFFER_OVERSHOOT, s->cache, false);
+    return s;
+}
+
+void rocks_shared_free(struct rocks_shared *s)
+{
+    if (s == NULL)
+        return;
+    rocksdb_write_buffer_manager_destroy(s->write_buffers);
+    rocksdb_cache_destroy(s->cache);
+    mem_free(s);
+}
+
+void rocks_shared_use(struct rocks_shared *s, struct rocks_shared_use *out)
+{
+    *out = (struct rocks_shared_use){
+        .cache_bytes = rocksdb_cache_get_usage(s->cache),
+        .write_buffer_bytes = rocksdb_write_buffer_manager_memory_usage(s->write_buffers),
+    };
 }
 
 static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
@@ -159,10 +198,12 @@ static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
 static void make_options(struct rocks_db *db, const struct rocks_config *config)
 {
     rocksdb_options_t *o = rocksdb_options_create();
+    uint64_t file_bytes = config->file_bytes == 0 ? ROCKS_FILE_BYTES : config->file_bytes;
 
-    db->cache = rocksdb_cache_create_hyper_clock(config->block_cache_bytes, 0);
-    db->write_buffers = rocksdb_write_buffer_manager_create_with_cache(config->write_buffer_bytes,
-                                                                       db->cache, false);
+    db->own_shared = config->shared != NULL ? NULL
+                                            : rocks_shared_new(config->block_cache_bytes,
+                                                               config->write_buffer_bytes);
+    db->shared = config->shared != NULL ? config->shared : db->own_shared;
     db->merge = rocksdb_mergeoperator_create(NULL, merge_gone, full_merge, partial_merge,
                                              merged_free, merge_name);
     make_table_options(db);
@@ -186,15 +227,16 @@ static void make_options(struct rocks_db *db, const struct rocks_config *config)
     rocksdb_options_set_level0_file_num_compaction_trigger(o, 4);
     rocksdb_options_set_level0_slowdown_writes_trigger(o, 20);
     rocksdb_options_set_level0_stop_writes_trigger(o, 36);
-    rocksdb_options_set_target_file_size_base(o, 64 * MIB);
-    rocksdb_options_set_max_bytes_for_level_base(o, 256 * MIB);
+    rocksdb_options_set_target_file_size_base(o, file_bytes);
+    rocksdb_options_set_max_bytes_for_level_base(o, 4 * file_bytes);
     rocksdb_options_set_disable_auto_compactions(o, 1); /* until rocks_compact */
-    rocksdb_options_set_write_buffer_manager(o, db->write_buffers);
+    rocksdb_options_set_write_buffer_manager(o, db->shared->write_buffers);
     rocksdb_options_set_write_buffer_size(
-        o, (size_t)clamp(config->write_buffer_bytes / 2, 64u << 10, 64 * MIB));
+        o, (size_t)clamp(db->shared->write_buffer_bytes / 2, 64u << 10, 64 * MIB));
+    rocksdb_options_set_arena_block_size(o, ARENA_BYTES);
     rocksdb_options_set_max_write_buffer_number(o, 2);
     rocksdb_options_set_max_open_files(o, config->max_open_files);
-    rocksdb_options_set_max_background_jobs(o, 2);
+    rocksdb_options_set_max_background_jobs(o, 1 + (config->compactions == 0 ? 1 : (int)config->compactions));
     rocksdb_options_set_periodic_compaction_seconds(o, 0);
     rocksdb_options_set_enable_blob_files(o, 0);
     rocksdb_options_set_stats_dump_period_sec(o, 0);
@@ -227,8 +269,7 @@ static void free_options(struct rocks_db *db)
     rocksdb_readoptions_destroy(db->scan);
     rocksdb_options_destroy(db->options);
     rocksdb_block_based_options_destroy(db->table);
-    rocksdb_write_buffer_manager_destroy(db->write_buffers);
-    rocksdb_cache_destroy(db->cache);
+    rocks_shared_free(db->own_shared);
     shim_filters_free(db->filters);
     shim_scratch_env_free(db->env);
 }
@@ -312,7 +353,7 @@ void rocks_close(struct rocks_db *db)
     ASSERT(atomic_load(&db->open_handles) == 0);
     if (db->db != NULL)
         rocksdb_cancel_all_background_work(db->db, 1);
-    shim_getter_reset(db->getter);
+    buf_release(&db->got);
     for (size_t i = 0; i < db->cf_count; i++) {
         rocksdb_column_family_handle_destroy(db->cfs[i]->handle);
         mem_free(db->cfs[i]->name);
@@ -500,20 +541,41 @@ enum rc rocks_cf_clear(struct rocks_cf *cf, struct err *err)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* Chunk by chunk, values copied: however many keys there are and however full the cache is, few
+ * blocks are held at a time. */
 enum rc rocks_get(struct rocks_cf *cf, const struct bytes *keys, uint32_t count,
                   struct bytes *values, struct err *err)
 {
+    struct rocks_db *db = cf->db;
     char *error = NULL;
 
-    shim_multi_get(cf->db->getter, cf->db->db, cf->handle,
-                   (const struct shim_slice *)(const void *)keys, count,
-                   (struct shim_slice *)(void *)values, &error);
+    buf_clear(&db->got);
+    buf_reserve(&db->got, 1); /* an empty value has an address too */
+    for (uint32_t from = 0; from < count && error == NULL; from += GET_CHUNK) {
+        uint32_t n = count - from < GET_CHUNK ? count - from : GET_CHUNK;
+
+        shim_multi_get(db->getter, db->db, cf->handle,
+                       (const struct shim_slice *)(const void *)(keys + from), n,
+                       (struct shim_slice *)(void *)(values + from), &error);
+        for (uint32_t i = from; i < from + n && error == NULL; i++) {
+            if (values[i].data != NULL)
+                buf_append(&db->got, values[i].data, values[i].len);
+        }
+        shim_getter_reset(db->getter);
+    }
+    for (size_t i = 0, at = 0; i < count && error == NULL; i++) { /* the buffer holds still now */
+        if (values[i].data == NULL)
+            continue;
+        values[i].data = db->got.data + at;
+        at += values[i].len;
+    }
     return take_error(error, err, "get");
 }
 
 void rocks_unpin(struct rocks_db *db)
 {
-    shim_getter_reset(db->getter);
+    if (db->got.cap > GOT_BYTES_KEPT)
+        buf_release(&db->got);
 }
 
 struct rocks_iter {
@@ -830,7 +892,8 @@ void rocks_stats(struct rocks_db *db, struct rocks_stats *out)
         out->write_buffer_bytes += cf_number(db->cfs[i], "rocksdb.cur-size-all-mem-tables");
     }
     mutex_unlock(&db->handles);
-    out->block_cache_bytes = rocksdb_cache_get_usage(db->cache);
+    out->running_compactions = cf_number(db->cfs[0], "rocksdb.num-running-compactions");
+    out->block_cache_bytes = rocksdb_cache_get_usage(db->shared->cache);
     out->stopped = shim_background_errors(db->db, &errors) == 0 && errors > 0;
 }
 

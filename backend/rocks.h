@@ -15,19 +15,32 @@
 #include "base/fs.h"
 
 #define ROCKS_VERSION "9.10.0"
+#define ROCKS_FILE_BYTES (64u << 20)
 
 struct rocks_db; /* opaque */
 struct rocks_cf; /* a column family of an open database; lives as long as it */
+
+/* Caches that several databases share; outlives them. */
+struct rocks_shared; /* opaque */
+/* Data blocks, indexes and filters in one cache, to which write buffers are charged as well. */
+struct rocks_shared *rocks_shared_new(uint64_t block_bytes, uint64_t write_buffer_bytes);
+void rocks_shared_free(struct rocks_shared *s); /* NULL is a no-op */
+struct rocks_shared_use {
+    uint64_t cache_bytes, write_buffer_bytes; /* the latter are charged to the former */
+};
+void rocks_shared_use(struct rocks_shared *s, struct rocks_shared_use *out);
 
 struct rocks_config {
     const char *dir;
     bool create;    /* new and empty; else it must be there */
     bool read_only; /* leaves the directory as it is */
-    uint64_t block_cache_bytes;
-    uint64_t write_buffer_bytes; /* of all families together, charged to the block cache */
-    int max_open_files;          /* -1: no limit */
-    uint32_t key_group_count;    /* compactions end files at borders of key groups
-                                    (keygroup_cut_bytes); 0: anywhere */
+    struct rocks_shared *shared; /* NULL: caches of its own, of the two sizes */
+    uint64_t block_cache_bytes, write_buffer_bytes;
+    uint64_t file_bytes;    /* of a compaction's files; 0: ROCKS_FILE_BYTES */
+    uint32_t compactions;   /* threads, of the whole process: the most that a database asked for; 0: 1 */
+    int max_open_files;     /* -1: no limit */
+    uint32_t key_group_count; /* compactions end files at borders of key groups (keygroup_cut_bytes);
+                               * 0: anywhere */
 };
 /* Opens with all its column families; compactions stand still until rocks_compact. RC_CORRUPT,
  * RC_IO. */
@@ -136,7 +149,7 @@ MUST_USE enum rc rocks_verify(struct rocks_db *db, struct err *err);
 struct rocks_stats {
     uint64_t live_sst_bytes, sst_files, l0_files,
         pending_compaction_bytes; /* l0_files: of the fullest family */
-    uint64_t block_cache_bytes, write_buffer_bytes;
+    uint64_t block_cache_bytes, write_buffer_bytes, running_compactions;
     bool stopped; /* the background gave up */
 };
 void rocks_stats(struct rocks_db *db, struct rocks_stats *out);

@@ -4,9 +4,9 @@
  * removed and made anew at open. After: RocksDBKeyedStateBackend.
  *
  * Epoch rule: between keyed_snapshot_begin and the moment its image of the database is taken,
- * nothing but that snapshot writes. A batch that needs an eviction meanwhile waits, and counts the
- * time. While the writer has not even started it goes on over the budget instead, to twice the
- * budget: so a pool that is slow to start cannot lock up the task. */
+ * nothing but that snapshot writes. Meanwhile rows may take the bytes that are kept for images, too;
+ * a batch that needs more than that waits for the image, or takes it itself when the writer has not
+ * started, and counts the time. */
 #include "backend/rocks_backend_priv.h"
 
 #define REWRITE_BYTES (4u << 20) /* of rows in hand */
@@ -36,23 +36,25 @@ void rocks_break(struct rocks_backend *b, enum rc rc, const char *what, const st
     atomic_store_explicit(&b->broken, true, memory_order_release);
 }
 
-/* Waits until the database may be written to. false: go on over the budget. */
-static bool may_evict(struct rocks_backend *b, uint64_t bytes)
+/* Only the open snapshot may write to the database. */
+static bool epoch_is_closed(struct rocks_backend *b)
 {
-    bool may = true;
+    bool closed;
 
     mutex_lock(&b->mutex);
-    if (b->epoch_closed && (b->writing || bytes > 2 * b->rows_budget)) {
-        int64_t start = clock_mono_ns(b->core.env->clock);
-
-        while (b->epoch_closed)
-            cond_wait(&b->flushed, &b->mutex);
-        b->wait_ns += clock_mono_ns(b->core.env->clock) - start;
-    } else if (b->epoch_closed) {
-        may = false;
-    }
+    closed = b->epoch_closed;
     mutex_unlock(&b->mutex);
-    return may;
+    return closed;
+}
+
+/* Until it has written: then rows may be evicted. */
+static enum rc await_image(struct rocks_backend *b, struct err *err)
+{
+    int64_t start = clock_mono_ns(b->core.env->clock);
+    enum rc rc = rocks_take_image(b, (struct rocks_snapshot *)b->core.snapshot, err);
+
+    b->wait_ns += clock_mono_ns(b->core.env->clock) - start;
+    return rc;
 }
 
 static struct core_state *fullest(struct rocks_backend *b, size_t *bytes)
@@ -78,9 +80,6 @@ static enum rc evict(struct rocks_backend *b, uint64_t want, struct err *err)
 {
     uint64_t left = want;
 
-    /* A snapshot that was given up before its flush: its rows are ours again. Its writer does not
-     * look at them any more, or may_evict would have waited. */
-    row_group_retire(b->core.rows);
     for (size_t round = 0; left > 0 && round < b->core.state_count; round++) {
         size_t before = row_group_bytes(b->core.rows), after, bytes;
         struct core_state *s = fullest(b, &bytes);
@@ -108,20 +107,43 @@ static enum rc evict(struct rocks_backend *b, uint64_t want, struct err *err)
     return RC_OK;
 }
 
+static void count_rows(struct rocks_backend *b)
+{
+    size_t images = row_group_image_bytes(b->core.rows);
+
+    keyed_memory_count(b->memory, MEMORY_IMAGES, &b->counted[MEMORY_IMAGES], images);
+    keyed_memory_count(b->memory, MEMORY_ROWS, &b->counted[MEMORY_ROWS],
+                       row_group_bytes(b->core.rows) - images);
+}
+
 /* Before each batch: what has died goes, and there is room for what it may add. */
 static enum rc make_room(struct rocks_backend *b, const struct core_state *s,
                          const struct key_batch *keys, const struct bytes *values, struct err *err)
 {
-    uint64_t bytes, want;
+    const struct memory_plan *plan = keyed_memory_plan(b->memory);
+    uint64_t need, bytes, want;
+    bool closed;
 
     row_cache_tidy(s->cache);
-    bytes = row_group_bytes(b->core.rows) + row_cache_need(s->cache, keys, values);
-    if (bytes <= b->rows_budget || !may_evict(b, bytes))
+    need = row_cache_need(s->cache, keys, values);
+    bytes = row_group_bytes(b->core.rows) + need;
+    count_rows(b);
+    if (bytes <= plan->row_bytes)
         return rocks_usable(b, err);
+    closed = epoch_is_closed(b);
+    if (closed && bytes <= plan->row_bytes + plan->image_bytes)
+        return rocks_usable(b, err);
+    if (closed)
+        RETURN_IF_ERR(await_image(b, err));
     RETURN_IF_ERR(rocks_usable(b, err));
+    /* A snapshot that is written, or was given up: its images go, its rows are ours again. */
+    row_group_retire(b->core.rows);
+    bytes = row_group_bytes(b->core.rows) + need;
+    if (bytes <= plan->row_bytes)
+        return RC_OK;
     want = row_group_bytes(b->core.rows) / EVICT_FRACTION;
-    if (want < bytes - b->rows_budget)
-        want = bytes - b->rows_budget;
+    if (want < bytes - plan->row_bytes)
+        want = bytes - plan->row_bytes;
     return evict(b, want, err);
 }
 
@@ -204,9 +226,9 @@ static enum rc rocks_put(struct keyed_state *state, const struct key_batch *keys
  * database alone would outgrow the budget. */
 static bool deletes_below(struct rocks_backend *b, const struct core_state *s)
 {
-    uint64_t bytes = row_group_bytes(b->core.rows);
-
-    return s->cursors > 0 && !below_of(s)->complete && bytes > b->rows_budget && may_evict(b, bytes);
+    return s->cursors > 0 && !below_of(s)->complete &&
+           row_group_bytes(b->core.rows) > keyed_memory_plan(b->memory)->row_bytes &&
+           !epoch_is_closed(b);
 }
 
 static enum rc delete_below(struct rocks_backend *b, struct core_state *s,
@@ -565,6 +587,9 @@ static void rocks_backend_stats(struct keyed_backend *backend, struct keyed_stat
     rocks_stats(b->db, &db);
     rocks_compactions(b->db, &compactions);
     flusher_stats(b->flusher, &flush);
+    keyed_memory_sample(b->memory);
+    keyed_memory_count(b->memory, MEMORY_COMPACTIONS, &b->counted[MEMORY_COMPACTIONS],
+                       db.running_compactions * keyed_memory_plan(b->memory)->compaction_bytes);
     *out = (struct keyed_stats){
         .cache_bytes = row_group_bytes(b->core.rows),
         .db_live_sst_bytes = db.live_sst_bytes,
@@ -603,6 +628,9 @@ static void rocks_backend_close(struct keyed_backend *backend)
     warmup_free(b->warmup);
     flusher_free(b->flusher);
     rocks_close(b->db);
+    for (int p = 0; p < MEMORY_PARTS; p++)
+        keyed_memory_count(b->memory, (enum memory_part)p, &b->counted[p], 0);
+    keyed_memory_free(b->own_memory);
     incremental_free(b->known);
     if (fs_remove_tree(b->core.env->fs, b->local_dir, &err) != RC_OK)
         log_line(b->core.env->log, LOG_WARN, "local database not removed dir=%s error=\"%s\"",
@@ -649,6 +677,7 @@ enum rc rocks_make_flusher(struct rocks_backend *b, struct err *err)
     struct flusher_config config = {
         .env = b->core.env,
         .db = b->db,
+        .memory = b->memory,
         .run_dir = run_dir,
         .range = b->core.range,
         .prefix_len = b->core.prefix_len,
@@ -660,6 +689,24 @@ enum rc rocks_make_flusher(struct rocks_backend *b, struct err *err)
     b->flusher = flusher_new(&config);
     b->expire = rocks_expire_new(b->core.env, b->db);
     return RC_OK;
+}
+
+static void take_memory(struct rocks_backend *b, const struct keyed_backend_config *config)
+{
+    struct memory_demand demand = {
+        .total_bytes = config->memory_bytes == 0 ? ROCKS_MEMORY_DEFAULT : config->memory_bytes,
+        .subtasks = 1,
+        .cores = 1,
+    };
+    struct memory_plan plan;
+
+    b->memory = config->memory;
+    if (b->memory != NULL)
+        return;
+    if (demand.total_bytes < ROCKS_MEMORY_LEAST)
+        demand.total_bytes = ROCKS_MEMORY_LEAST;
+    memory_plan_make(&demand, &plan);
+    b->memory = b->own_memory = keyed_memory_new(&plan);
 }
 
 static uint32_t slab_bytes_for(uint64_t rows_bytes)
@@ -675,21 +722,21 @@ enum rc rocks_backend_open(const struct keyed_backend_config *config, struct key
                            struct err *err)
 {
     struct rocks_backend *b = mem_calloc(1, sizeof *b);
-    uint64_t memory = config->memory_bytes == 0 ? ROCKS_MEMORY_DEFAULT : config->memory_bytes;
     struct rocks_config rocks = {.max_open_files = config->max_open_files,
                                  .key_group_count = config->key_group_count};
+    const struct memory_plan *plan;
     enum rc rc;
 
-    if (memory < ROCKS_MEMORY_LEAST)
-        memory = ROCKS_MEMORY_LEAST;
-    core_init(&b->core, &rocks_ops, config, ROWS_DIRTY, slab_bytes_for(memory / 2));
+    take_memory(b, config);
+    plan = keyed_memory_plan(b->memory);
+    rocks.shared = keyed_memory_rocks(b->memory);
+    rocks.file_bytes = plan->file_bytes;
+    rocks.compactions = plan->compactions;
+    core_init(&b->core, &rocks_ops, config, ROWS_DIRTY, slab_bytes_for(plan->row_bytes));
     b->loader.load = loader_load;
     b->sink.write = sink_write;
     b->known = incremental_new();
     b->warmup = warmup_new(b);
-    b->rows_budget = memory / 2 - memory / 16;
-    rocks.block_cache_bytes = memory / 2;
-    rocks.write_buffer_bytes = memory / 8;
     mutex_init(&b->mutex);
     cond_init(&b->flushed);
     b->local_dir = arena_strdup(b->core.arena, config->local_dir);

@@ -9,6 +9,7 @@
 #include "backend/flusher.h"
 #include "backend/incremental.h"
 #include "backend/keyed_core.h"
+#include "backend/keyed_memory.h"
 #include "backend/rocks_expire.h"
 #include "backend/rocks_intake.h"
 #include "backend/rocks_restore.h"
@@ -17,9 +18,6 @@
 
 #include <stdatomic.h>
 
-/* How memory_bytes is divided: half for rows (an eighth of it kept back for images of a closed
- * epoch), half for blocks with indexes and filters, of which an eighth of the whole may be write
- * buffers. */
 #define ROCKS_MEMORY_DEFAULT (64ull << 20) /* when none is given */
 #define ROCKS_MEMORY_LEAST (256ull << 10)
 
@@ -42,7 +40,8 @@ struct rocks_backend {
     struct incremental *known;
     struct warmup *warmup;
     const char *local_dir, *db_dir; /* in core.arena */
-    uint64_t rows_budget;           /* bytes of rows from which on rows are evicted */
+    struct keyed_memory *memory, *own_memory; /* own: not given by who opened it */
+    uint64_t counted[MEMORY_PARTS];           /* of what the backend holds itself */
     uint64_t evictions;
     int64_t wait_ns; /* for a snapshot's flush to end */
 
@@ -50,17 +49,22 @@ struct rocks_backend {
     struct cond flushed;
     bool epoch_closed; /* since a snapshot began, until its image of the database is taken: no other
                           write */
-    bool writing;      /* its writer has started */
     struct err why;
     atomic_bool broken; /* a flush failed half-way: the database holds a part of an epoch; why is
                            set before it */
 };
+/* The closed epoch is flushed and the database's files are linked into a local directory by whoever
+ * needs that first: the snapshot's writer, or the task, when it needs room. */
+enum rocks_image { IMAGE_OPEN, IMAGE_UNDER_WAY, IMAGE_TAKEN, IMAGE_FAILED };
 struct rocks_snapshot {
     struct keyed_snapshot base; /* first */
     uint64_t checkpoint_id;
+    enum rocks_image image; /* under the backend's mutex */
+    struct err image_err;
     size_t state_count;
     struct core_state **states;
     int64_t now_ms; /* what has expired by then is not written */
+    int64_t ttl_clock_ms; /* of the image */
 };
 
 static inline struct rocks_backend *rocks_of(struct keyed_backend *b)
@@ -93,6 +97,8 @@ enum rc rocks_snapshot_begin(struct keyed_backend *b, uint64_t checkpoint_id,
 enum rc rocks_snapshot_write(struct keyed_snapshot *s, struct snapshot_target *target,
                              struct arena *arena, struct keyed_handle *out, struct err *err);
 void rocks_snapshot_free(struct keyed_snapshot *s);
+/* The image of the open snapshot, unless it is there; waits for whoever is at it. Any thread. */
+enum rc rocks_take_image(struct rocks_backend *b, struct rocks_snapshot *s, struct err *err);
 
 /* rocks_restore.c */
 /* How a handle's file lies in a local directory. */

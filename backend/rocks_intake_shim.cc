@@ -344,7 +344,7 @@ static ColumnFamilyHandle *family_of(shim_cutter *c, const LiveFileMetaData &fil
 
     files.files = {c->below, file};
     for (auto &f : files.files) { /* the links go with the import, the files stay where they are */
-        const std::string link = "/" + name + "-" + std::to_string(f.level);
+        const std::string link = "/" + name + (&f == &files.files[0] ? "-below" : "-file");
 
         if (!report(c->options.env->LinkFile(f.db_path + "/" + f.name, c->dir + link), error))
             return nullptr;

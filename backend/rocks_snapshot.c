@@ -9,6 +9,7 @@
  */
 #include "backend/rocks_backend_priv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define WHOLE_SHARE 2u /* a half */
@@ -33,7 +34,6 @@ enum rc rocks_snapshot_begin(struct keyed_backend *backend, uint64_t checkpoint_
     mutex_lock(&b->mutex);
     ASSERT(!b->epoch_closed);
     b->epoch_closed = true;
-    b->writing = false;
     mutex_unlock(&b->mutex);
     s = mem_calloc(1, sizeof *s);
     s->base.backend = backend;
@@ -58,47 +58,86 @@ enum rc rocks_snapshot_begin(struct keyed_backend *backend, uint64_t checkpoint_
     return RC_OK;
 }
 
+static enum rc flush_state(struct rocks_backend *b, struct core_state *s, int64_t now_ms,
+                           struct err *err)
+{
+    struct row_snapshot *rows;
+    enum rc rc = RC_OK;
+
+    flusher_begin(b->flusher);
+    rows = row_snapshot_new(s->cache, true);
+    if (row_snapshot_rows(rows)->rows_max > 0)
+        rc = rocks_flush_rows(b, s, row_snapshot_rows(rows), now_ms, err);
+    row_snapshot_free(rows);
+    flusher_end(b->flusher);
+    return rc;
+}
+
 static enum rc flush_epoch(struct rocks_backend *b, struct rocks_snapshot *s, struct err *err)
 {
-    for (size_t i = 0; i < s->state_count; i++) {
-        struct row_snapshot *rows = row_snapshot_new(s->states[i]->cache, true);
-        enum rc rc = RC_OK;
-
-        if (row_snapshot_rows(rows)->rows_max > 0)
-            rc = rocks_flush_rows(b, s->states[i], row_snapshot_rows(rows), s->now_ms, err);
-        row_snapshot_free(rows);
-        if (rc != RC_OK)
-            return rc;
-    }
+    for (size_t i = 0; i < s->state_count; i++)
+        RETURN_IF_ERR(flush_state(b, s->states[i], s->now_ms, err));
     row_snapshot_done(b->core.rows);
     return RC_OK;
 }
 
-/* Other writes may enter the database again; this snapshot does not look at rows any more. */
-static void release_epoch(struct rocks_backend *b)
+static enum rc image_dir(const struct rocks_backend *b, const struct rocks_snapshot *s,
+                         char out[FS_PATH_MAX], struct err *err)
 {
-    mutex_lock(&b->mutex);
-    b->epoch_closed = false;
-    cond_broadcast(&b->flushed);
-    mutex_unlock(&b->mutex);
+    char name[32];
+
+    snprintf(name, sizeof name, "chk-%llu", (unsigned long long)s->checkpoint_id);
+    return path_join(out, FS_PATH_MAX, b->local_dir, name, err);
 }
 
 /* (a) to (c). */
-static enum rc take_image(struct rocks_backend *b, struct rocks_snapshot *s, const char *image_dir,
-                          struct err *err)
+static enum rc make_image(struct rocks_backend *b, struct rocks_snapshot *s, struct err *err)
 {
+    char dir[FS_PATH_MAX];
     enum rc rc;
 
-    mutex_lock(&b->mutex);
-    ASSERT(b->epoch_closed && !b->writing);
-    b->writing = true;
-    mutex_unlock(&b->mutex);
+    RETURN_IF_ERR(image_dir(b, s, dir, err));
+    RETURN_IF_ERR(fs_remove_tree(b->core.env->fs, dir, err)); /* of an earlier try under this id */
     rc = flush_epoch(b, s, err);
     if (rc != RC_OK) {
         rocks_break(b, rc, "an earlier flush failed", err);
         return rc;
     }
-    return rocks_checkpoint(b->db, image_dir, err);
+    RETURN_IF_ERR(rocks_checkpoint(b->db, dir, err));
+    /* After the image: a compaction may have gone by a later time than the flush. */
+    s->ttl_clock_ms = ttl_clock_seen(&b->core.ttl);
+    if (s->ttl_clock_ms == INT64_MIN)
+        s->ttl_clock_ms = 0;
+    return RC_OK;
+}
+
+/* Other writes may enter the database again; this snapshot does not look at rows any more. */
+static void release_epoch_locked(struct rocks_backend *b)
+{
+    b->epoch_closed = false;
+    cond_broadcast(&b->flushed);
+}
+
+enum rc rocks_take_image(struct rocks_backend *b, struct rocks_snapshot *s, struct err *err)
+{
+    struct err failed = {0};
+    enum rc rc;
+
+    mutex_lock(&b->mutex);
+    while (s->image == IMAGE_UNDER_WAY)
+        cond_wait(&b->flushed, &b->mutex);
+    if (s->image == IMAGE_OPEN) {
+        s->image = IMAGE_UNDER_WAY;
+        mutex_unlock(&b->mutex);
+        rc = make_image(b, s, &failed);
+        mutex_lock(&b->mutex);
+        s->image = rc == RC_OK ? IMAGE_TAKEN : IMAGE_FAILED;
+        s->image_err = failed;
+        release_epoch_locked(b);
+    }
+    rc = s->image == IMAGE_TAKEN ? RC_OK : err_set(err, s->image_err.rc, "%s", s->image_err.msg);
+    mutex_unlock(&b->mutex);
+    return rc;
 }
 
 /* Old rows that nobody reads leave the database in the background. Failing costs only room. */
@@ -255,15 +294,21 @@ out:
     return rc;
 }
 
+static void drop_image(struct rocks_backend *b, const struct rocks_snapshot *s)
+{
+    char dir[FS_PATH_MAX];
+    struct err err = {0};
+
+    if (image_dir(b, s, dir, &err) != RC_OK || fs_remove_tree(b->core.env->fs, dir, &err) != RC_OK)
+        log_line(b->core.env->log, LOG_WARN, "local checkpoint not removed error=\"%s\"", err.msg);
+}
+
 enum rc rocks_snapshot_write(struct keyed_snapshot *snapshot, struct snapshot_target *target,
                              struct arena *arena, struct keyed_handle *out, struct err *err)
 {
     struct rocks_backend *b = rocks_of(snapshot->backend);
     struct rocks_snapshot *s = (struct rocks_snapshot *)snapshot;
-    struct fs *fs = b->core.env->fs;
     char dir[FS_PATH_MAX];
-    struct buf name = {0};
-    struct err ignored = {0};
     enum rc rc;
 
     core_write_begins(&b->core);
@@ -275,29 +320,16 @@ enum rc rocks_snapshot_write(struct keyed_snapshot *snapshot, struct snapshot_ta
         .state_count = s->state_count,
         .states = core_describe(&b->core, s->state_count, arena),
     };
-    buf_printf(&name, "chk-%llu", (unsigned long long)s->checkpoint_id);
-    GOTO_IF_ERR(path_join(dir, sizeof dir, b->local_dir, buf_cstr(&name), err));
-    GOTO_IF_ERR(fs_remove_tree(fs, dir, err)); /* of an earlier try under this id */
-    GOTO_IF_ERR(take_image(b, s, dir, err));
-    /* After the image: a compaction may have gone by a later time than the flush. */
-    out->ttl_clock_ms = ttl_clock_seen(&b->core.ttl);
-    if (out->ttl_clock_ms == INT64_MIN)
-        out->ttl_clock_ms = 0;
-    release_epoch(b);
-    rc = warmup_wait_proven(b->warmup, err);
-    if (rc == RC_OK) {
-        look_for_expired(b, s);
-        rc = publish_image(b, dir, target, arena, out, err);
-    }
-    if (fs_remove_tree(fs, dir, &ignored) != RC_OK)
-        log_line(b->core.env->log, LOG_WARN, "local checkpoint not removed dir=%s error=\"%s\"",
-                 dir, ignored.msg);
+    GOTO_IF_ERR(rocks_take_image(b, s, err));
+    out->ttl_clock_ms = s->ttl_clock_ms;
+    GOTO_IF_ERR(warmup_wait_proven(b->warmup, err));
+    look_for_expired(b, s);
+    GOTO_IF_ERR(image_dir(b, s, dir, err));
+    GOTO_IF_ERR(publish_image(b, dir, target, arena, out, err));
 out:
-    buf_release(&name);
-    if (rc != RC_OK) {
-        release_epoch(b);
+    drop_image(b, s);
+    if (rc != RC_OK)
         err_wrap(err, rc, "snapshot of %s", b->core.name);
-    }
     core_write_ends(&b->core); /* the last look at the backend: it may be closed now */
     return rc;
 }
@@ -307,7 +339,11 @@ void rocks_snapshot_free(struct keyed_snapshot *snapshot)
     struct rocks_backend *b = rocks_of(snapshot->backend);
     struct rocks_snapshot *s = (struct rocks_snapshot *)snapshot;
 
-    release_epoch(b); /* when it was never written */
+    mutex_lock(&b->mutex);
+    release_epoch_locked(b); /* when nobody needed it */
+    mutex_unlock(&b->mutex);
+    if (s->image == IMAGE_TAKEN)
+        drop_image(b, s); /* when it was never written */
     row_group_retire(b->core.rows);
     b->core.snapshot = NULL;
     mem_free(s->states);

@@ -86,6 +86,15 @@ size_t row_group_bytes(const struct row_group *g)
     return sum;
 }
 
+size_t row_group_image_bytes(const struct row_group *g)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < g->cache_count; i++)
+        sum += g->caches[i]->image_bytes + g->caches[i]->owed.cap * sizeof(uint32_t);
+    return sum;
+}
+
 struct row_cache *row_cache_new(struct row_group *g, const struct row_cache_config *config)
 {
     struct row_cache *c = mem_calloc(1, sizeof *c);
@@ -155,7 +164,9 @@ static uint32_t slab_new(struct row_cache *c, uint32_t units, bool cow)
     c->bases[id] = mem_alloc_huge((size_t)units * UNIT_BYTES);
     c->slabs[id] = (struct slab){.units = units, .cow = cow};
     c->slab_bytes += (size_t)units * UNIT_BYTES;
-    if (!cow)
+    if (cow)
+        c->image_bytes += (size_t)units * UNIT_BYTES;
+    else
         refs_push(&c->fifo, id);
     return id;
 }
@@ -165,7 +176,9 @@ void slab_free(struct row_cache *c, uint32_t id)
 {
     struct slab *s = &c->slabs[id];
 
-    if (!s->cow)
+    if (s->cow)
+        c->image_bytes -= (size_t)s->units * UNIT_BYTES;
+    else
         c->used_units -= s->used;
     c->slab_bytes -= (size_t)s->units * UNIT_BYTES;
     mem_free(c->bases[id]);
@@ -242,7 +255,9 @@ size_t row_cache_need(const struct row_cache *c, const struct key_batch *keys,
 
     for (uint32_t i = 0; values != NULL && i < keys->count; i++)
         sum += values[i].len;
-    return sum;
+    return sum + index_growth(&c->rows, keys->count) +
+           (c->config.chain == ROW_CHAIN_NONE ? 0 : index_growth(&c->owners, keys->count)) +
+           refs_growth(&c->dirty, keys->count) + refs_growth(&c->owed, keys->count);
 }
 
 /* ---- rows come, move and go ------------------------------------------------------------------ */

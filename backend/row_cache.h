@@ -36,6 +36,7 @@ struct row_group *row_group_new(enum row_mode mode, uint64_t hash_seed);
 void row_group_free(struct row_group *g); /* and all its caches; no snapshot may be open */
 /* Memory held: slabs, indexes, lists. */
 size_t row_group_bytes(const struct row_group *g);
+size_t row_group_image_bytes(const struct row_group *g); /* of those, for images of the closed epoch */
 
 /* Which rows are linked to each other, for scans of a few among many. */
 enum row_chain {
@@ -90,7 +91,7 @@ struct row_append_rules {
 MUST_USE enum rc row_cache_append(struct row_cache *c, const struct key_batch *keys,
                                   const struct bytes *values, const struct row_append_rules *rules,
                                   struct row_loader *loader, uint32_t *done, struct err *err);
-/* Room that a batch takes at most, in bytes of slabs. values may be NULL. */
+/* Room that a batch takes at most: rows, and tables that grow. values may be NULL. */
 size_t row_cache_need(const struct row_cache *c, const struct key_batch *keys,
                       const struct bytes *values);
 /* A few slabs' worth of tidying; call before a batch. */
@@ -146,6 +147,7 @@ struct row_source {
 };
 #define ROWS_MANY (64u << 10) /* rows of which nobody asks for the bytes: they are a sorted run */
 #define ROW_SOURCE_CHUNK 4096u
+#define ROW_SORT_BYTES 12u /* what sorting takes a row */
 /* Writes rows to the database; they are clean when it returns RC_OK. */
 struct row_sink {
     enum rc (*write)(struct row_sink *, struct row_source *rows, struct err *err);

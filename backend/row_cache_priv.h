@@ -68,7 +68,7 @@ struct row_cache {
     struct refs fifo;             /* slabs in order of their making, for eviction */
     uint32_t open_slab, cow_slab; /* 0: none */
     uint64_t used_units, live_units;
-    size_t slab_bytes;
+    size_t slab_bytes, image_bytes; /* image_bytes: of slabs for images, in slab_bytes too */
     uint32_t tidy_hand, pins;
     struct row_walk weeding; /* of row_cache_weed */
     uint64_t reap_at_units; /* dead units from which on slabs are looked through for empty ones */
@@ -140,6 +140,18 @@ static inline void refs_release(struct refs *l)
 static inline size_t index_bytes(const struct index *ix)
 {
     return ix->bits == 0 ? 0 : sizeof(struct slot) << ix->bits;
+}
+
+/* Bytes that a table takes besides while it grows to hold `more` entries. */
+static inline size_t index_growth(const struct index *ix, uint32_t more)
+{
+    struct index bigger = {.bits = ix->bits + 1};
+
+    return ((uint64_t)ix->count + more) * 8 < 5ull << ix->bits ? 0 : index_bytes(&bigger);
+}
+static inline size_t refs_growth(const struct refs *l, uint32_t more)
+{
+    return l->count + more < l->cap ? 0 : 2 * l->cap * sizeof *l->at;
 }
 
 static inline uint32_t slot_home(const struct index *ix, uint32_t tag)

@@ -160,6 +160,11 @@ enum rc fs_lock(struct fs *fs, const char *path, struct fs_file **out, struct er
     return fs->ops->lock(fs, path, out, err);
 }
 
+uint64_t fs_open_files_max(struct fs *fs)
+{
+    return fs->ops->open_files_max == NULL ? UINT64_MAX : fs->ops->open_files_max(fs);
+}
+
 /* ---- directories ---------------------------------------------------------------------------- */
 
 /* A failure that was kept apart is the caller's after all. */

@@ -48,6 +48,7 @@ struct fs_ops {
     enum rc (*stat)(struct fs *, const char *path, struct fs_stat *, struct err *);
     enum rc (*sync_dir)(struct fs *, const char *path, struct err *);
     enum rc (*lock)(struct fs *, const char *path, struct fs_file **out, struct err *);
+    uint64_t (*open_files_max)(struct fs *); /* NULL: no limit */
 };
 struct fs {
     const struct fs_ops *ops;
@@ -59,6 +60,11 @@ struct fs_file {
 };
 
 struct fs *fs_posix(void); /* static lifetime */
+/* From now on this process may open as many files as the system allows it: for main. */
+void fs_posix_raise_open_files(void);
+
+/* How many files the process may have open, UINT64_MAX: no limit is known. */
+uint64_t fs_open_files_max(struct fs *fs);
 
 /* New file, for appending; RC_EXISTS when the name is taken. */
 MUST_USE enum rc fs_create(struct fs *fs, const char *path, struct fs_file **out, struct err *err);

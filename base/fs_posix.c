@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -348,6 +349,26 @@ static enum rc posix_lock(struct fs *fs, const char *path, struct fs_file **out,
     return RC_OK;
 }
 
+static uint64_t posix_open_files_max(struct fs *fs)
+{
+    struct rlimit limit;
+
+    (void)fs;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    return limit.rlim_cur;
+}
+
+void fs_posix_raise_open_files(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)!setrlimit(RLIMIT_NOFILE, &limit); /* what may be opened is asked for, not assumed */
+}
+
 static const struct fs_ops posix_ops = {
     .create = posix_create,
     .open_read = posix_open_read,
@@ -368,6 +389,7 @@ static const struct fs_ops posix_ops = {
     .stat = posix_stat,
     .sync_dir = posix_sync_dir,
     .lock = posix_lock,
+    .open_files_max = posix_open_files_max,
 };
 
 struct fs *fs_posix(void)

@@ -72,6 +72,7 @@ int main(int argc, char **argv)
     /* LC_NUMERIC stays "C": setlocale is never called. A closed pipe is an error of write, not the
      * end. */
     signal(SIGPIPE, SIG_IGN);
+    fs_posix_raise_open_files();
     cli.colour = cli.err_tty && (no_color == NULL || no_color[0] == '\0');
     code = dispatch(&cli, argc, argv);
     cli_end(&cli);

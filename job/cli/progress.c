@@ -290,6 +290,35 @@ static void say_oddities(const struct cli *cli, const struct job_view *v)
     }
 }
 
+/* What each part of the one number took at most, of what it may take. */
+static void say_memory(const struct cli *cli, const struct keyed_memory_stats *m)
+{
+    struct buf line = {0};
+    char a[CLI_NUMBER_MAX], b[CLI_NUMBER_MAX];
+
+    for (int p = 0; p < MEMORY_PARTS; p++)
+        buf_printf(&line, "%s%s %s of %s", p == 0 ? "" : ", ", memory_part_name((enum memory_part)p),
+                   cli_size_text(m->parts[p].peak, a), cli_size_text(m->parts[p].configured, b));
+    cli_say(cli, "  keyed state  at most: %s", buf_cstr(&line));
+    buf_release(&line);
+}
+
+static json_t *memory_json(const struct job_view *v)
+{
+    json_t *parts = json_object();
+
+    if (!v->memory_limited) {
+        json_decref(parts);
+        return json_null();
+    }
+    for (int p = 0; p < MEMORY_PARTS; p++)
+        json_object_set_new(parts, memory_part_name((enum memory_part)p),
+                            json_pack("{s: I, s: I}", "configured",
+                                      (json_int_t)v->memory.parts[p].configured, "peak",
+                                      (json_int_t)v->memory.parts[p].peak));
+    return parts;
+}
+
 static const char *state_colour(const struct cli *cli, enum job_state s)
 {
     if (!cli->colour)
@@ -325,6 +354,8 @@ static void say_report(const struct cli *cli, const struct job_view *v, const st
     if (v->restarts > 0)
         cli_say(cli, "  restarts     %u; rows are counted since the last", v->restarts);
     cli_say(cli, "  memory       %s at most, this process", cli_size_text(memory_peak_bytes(), a));
+    if (v->memory_limited)
+        say_memory(cli, &v->memory);
     if (failure[0] != '\0')
         cli_error(cli, EXIT_WRONG, "job %s failed: %s", v->name, failure);
 }
@@ -339,7 +370,7 @@ static void print_report(const struct job_view *v, const struct job_totals *t,
 {
     cli_print_json(json_pack(
         "{s: s, s: o, s: s, s: I, s: I, s: I, s: I, s: I, s: I, s: i, s: I, s: I, s: o, s: o, s: "
-        "I, s: o}",
+        "I, s: o, s: o}",
         "jid", v->id, "name", text_json(v->name), "state", job_state_str(v->state), "duration",
         (json_int_t)(v->end_wall_ms - v->start_wall_ms), "rows-in", (json_int_t)t->rows_in,
         "rows-out", (json_int_t)t->rows_out, "bad-rows", (json_int_t)t->bad_rows, "null-fields",
@@ -351,7 +382,7 @@ static void print_report(const struct job_view *v, const struct job_totals *t,
                          : NULL),
         "last-savepoint",
         text_or_null(c->latest_savepoint != NULL ? c->latest_savepoint->external_path : NULL),
-        "memory-peak", (json_int_t)memory_peak_bytes(), "failure",
+        "memory-peak", (json_int_t)memory_peak_bytes(), "memory-parts", memory_json(v), "failure",
         failure[0] != '\0' ? text_json(failure) : json_null()));
 }
 

@@ -193,6 +193,34 @@ static const struct {
     {"stateFlushWaitMs", op_flush_wait_ms},
 };
 
+static const char *const memory_words[] = {"configured", "used", "peak"};
+
+static uint64_t memory_value(const struct job_view *v, int part, size_t word)
+{
+    const struct memory_use *u = &v->memory.parts[part];
+
+    return word == 0 ? u->configured : word == 1 ? u->used : u->peak;
+}
+
+/* The parts of the one number, of jobs that keep keyed state in RocksDB. */
+static void memory_metrics(struct buf *out, const struct scrape *s)
+{
+    for (size_t w = 0; w < ARRAY_LEN(memory_words); w++) {
+        char full[96];
+
+        snprintf(full, sizeof full, "flink_jobmanager_job_stateMemory_%s", memory_words[w]);
+        head(out, full, "gauge");
+        for (size_t j = 0; j < s->count; j++) {
+            for (int p = 0; s->views[j].memory_limited && p < MEMORY_PARTS; p++) {
+                buf_printf(out, "%s{", full);
+                job_labels(out, &s->views[j]);
+                label(out, "part", memory_part_name((enum memory_part)p), false);
+                buf_printf(out, "} %llu\n", (unsigned long long)memory_value(&s->views[j], p, w));
+            }
+        }
+    }
+}
+
 void api_metrics(struct call *c)
 {
     struct job **jobs = ARENA_ARRAY(c->request->arena, JOBS_SCRAPED_MAX, struct job *);
@@ -207,6 +235,7 @@ void api_metrics(struct call *c)
     }
     for (size_t i = 0; i < ARRAY_LEN(job_metrics); i++)
         job_metric(out, &s, job_metrics[i].name, job_metrics[i].value);
+    memory_metrics(out, &s);
     for (size_t i = 0; i < ARRAY_LEN(operator_metrics); i++)
         operator_metric(out, &s, operator_metrics[i].name, operator_metrics[i].value);
     for (size_t i = 0; i < s.count; i++)
@@ -218,6 +247,28 @@ void api_metrics(struct call *c)
 /* ---- Flink's lists
  * -------------------------------------------------------------------------------- */
 
+/* Whether the list "a,b,c" has the name. */
+static bool asked_for(const char *list, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (const char *at = list; at != NULL; at = strchr(at, ',') == NULL ? NULL : strchr(at, ',') + 1) {
+        if (strncmp(at, name, len) == 0 && (at[len] == ',' || at[len] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* Names alone, or with ?get= the values of those asked for. */
+static void add_metric(json_t *list, const char *get, const char *name, long long value)
+{
+    if (get == NULL)
+        json_array_append_new(list, json_pack("{s: s}", "id", name));
+    else if (asked_for(get, name))
+        json_array_append_new(
+            list, json_pack("{s: s, s: o}", "id", name, "value", json_sprintf("%lld", value)));
+}
+
 void api_job_metrics(struct call *c)
 {
     const char *get = http_query(c->request, "get");
@@ -227,25 +278,16 @@ void api_job_metrics(struct call *c)
 
     job_view(c->job, c->request->arena, &view);
     job_checkpoint_stats(c->job, c->request->arena, &stats);
-    for (size_t i = 0; i < ARRAY_LEN(job_metrics); i++) {
-        const char *name = job_metrics[i].name, *at = get;
-        size_t len = strlen(name);
-        bool asked = false;
+    for (size_t i = 0; i < ARRAY_LEN(job_metrics); i++)
+        add_metric(list, get, job_metrics[i].name, (long long)job_metrics[i].value(&view, &stats));
+    for (int p = 0; view.memory_limited && p < MEMORY_PARTS; p++) {
+        for (size_t w = 0; w < ARRAY_LEN(memory_words); w++) {
+            char name[64];
 
-        if (get == NULL) {
-            json_array_append_new(list, json_pack("{s: s}", "id", name));
-            continue;
+            snprintf(name, sizeof name, "stateMemory.%s.%s",
+                     memory_part_name((enum memory_part)p), memory_words[w]);
+            add_metric(list, get, name, (long long)memory_value(&view, p, w));
         }
-        while (at != NULL && !asked) {
-            asked = strncmp(at, name, len) == 0 && (at[len] == ',' || at[len] == '\0');
-            at = strchr(at, ',');
-            at = at != NULL ? at + 1 : NULL;
-        }
-        if (asked)
-            json_array_append_new(
-                list,
-                json_pack("{s: s, s: o}", "id", name, "value",
-                          json_sprintf("%lld", (long long)job_metrics[i].value(&view, &stats))));
     }
     answer_json(c, 200, list);
 }

@@ -90,7 +90,7 @@ static enum rc open_keyed(struct task *t, uint32_t index, const struct task_oper
         .range = keygroup_range_of(c->subtask_index, t->vertex->parallelism, c->key_group_count),
         .key_group_count = c->key_group_count,
         .name = t->name,
-        .memory_bytes = c->memory_bytes,
+        .memory = c->memory,
         .max_open_files = c->max_open_files,
         .restore_count = from == NULL ? 0 : from->state.keyed_count,
         .restore = from == NULL ? NULL : from->state.keyed,

@@ -7,6 +7,7 @@ struct deployment {
     const struct graph *graph;
     struct exchange *exchange;
     struct executor *executor;
+    struct keyed_memory *memory; /* NULL: no keyed state in RocksDB */
     uint32_t task_count, ended_count;
     struct task **tasks;
     bool *ended;
@@ -39,25 +40,6 @@ static uint32_t count_workers(const struct deployment_config *c, uint32_t task_c
     return workers < task_count ? workers : task_count;
 }
 
-/* Memory of each keyed subtask: an equal share of what the job may use. */
-static uint64_t memory_share(const struct deployment_config *c)
-{
-    uint64_t keyed = 0, slots = 1, total;
-
-    for (uint32_t v = 0; v < c->graph->vertex_count; v++) {
-        const struct graph_vertex *vertex = &c->graph->vertices[v];
-
-        for (uint32_t o = 0; o < vertex->operator_count; o++)
-            keyed += vertex->operators[o].keyed ? vertex->parallelism : 0;
-        if (vertex->parallelism > slots)
-            slots = vertex->parallelism;
-    }
-    total = config_has(c->config, OPT_ROCKS_MEMORY_PER_SLOT)
-                ? slots * config_bytes(c->config, OPT_ROCKS_MEMORY_PER_SLOT)
-                : config_bytes(c->config, OPT_MANAGED_MEMORY);
-    return total / (keyed == 0 ? 1 : keyed);
-}
-
 /* The states of one subtask's chain, out of the assignment by operators. */
 static struct task_operator_restore *states_of(const struct deployment_config *c,
                                                uint32_t first_operator, uint32_t operator_count,
@@ -78,7 +60,7 @@ static struct task_operator_restore *states_of(const struct deployment_config *c
 }
 
 static void add_task(struct deployment *d, const struct deployment_config *c, uint32_t vertex,
-                     uint32_t subtask_index, uint32_t first_operator, uint64_t memory_bytes)
+                     uint32_t subtask_index, uint32_t first_operator)
 {
     struct task_config t = {
         .env = c->env,
@@ -95,8 +77,8 @@ static void add_task(struct deployment *d, const struct deployment_config *c, ui
                        ? BACKEND_ROCKSDB
                        : BACKEND_HASHMAP,
         .local_dir = c->local_dir,
-        .memory_bytes = memory_bytes,
-        .max_open_files = config_int(c->config, OPT_ROCKS_FILES_OPEN),
+        .memory = d->memory,
+        .max_open_files = c->budget->files,
         .notify = c->notify,
         .notify_ctx = c->notify_ctx,
     };
@@ -117,9 +99,10 @@ struct deployment *deployment_new(const struct deployment_config *c)
     const struct graph *g = c->graph;
     struct deployment *d = mem_calloc(1, sizeof *d);
     uint32_t task_count = count_tasks(g), first_operator = 0;
-    uint64_t memory_bytes = memory_share(c);
 
     d->graph = g;
+    if (c->budget->limited)
+        d->memory = keyed_memory_new(&c->budget->memory);
     d->exchange = exchange_new(g, (uint32_t)config_int(c->config, OPT_EXCHANGE_CAPACITY));
     d->executor = executor_new(c->env, count_workers(c, task_count),
                                (uint32_t)config_int(c->config, OPT_SNAPSHOT_THREADS));
@@ -127,7 +110,7 @@ struct deployment *deployment_new(const struct deployment_config *c)
     d->ended = mem_calloc(task_count, sizeof(bool));
     for (uint32_t v = 0; v < g->vertex_count; v++) {
         for (uint32_t i = 0; i < g->vertices[v].parallelism; i++) {
-            add_task(d, c, v, i, first_operator, memory_bytes);
+            add_task(d, c, v, i, first_operator);
             /* Neighbours in a pipeline go to different workers, subtasks of a vertex too. */
             executor_add(d->executor, task_runnable(d->tasks[d->task_count - 1]), v + i);
         }
@@ -142,6 +125,8 @@ void deployment_stop(struct deployment *d)
     ASSERT(deployment_all_ended(d));
     executor_free(d->executor);
     d->executor = NULL;
+    if (d->memory != NULL)
+        keyed_memory_retire(d->memory);
     for (uint32_t i = 0; i < d->task_count; i++)
         task_discard_mail(d->tasks[i]);
 }
@@ -154,6 +139,7 @@ void deployment_free(struct deployment *d)
         deployment_stop(d);
     for (uint32_t i = 0; i < d->task_count; i++)
         task_free(d->tasks[i]);
+    keyed_memory_free(d->memory);
     exchange_free(d->exchange);
     mem_free(d->tasks);
     mem_free(d->ended);
@@ -202,6 +188,12 @@ bool deployment_all_ended(const struct deployment *d)
 struct executor *deployment_executor(struct deployment *d)
 {
     return d->executor;
+}
+
+void deployment_memory(struct deployment *d, struct keyed_memory_stats *out)
+{
+    if (d->memory != NULL)
+        keyed_memory_stats(d->memory, out);
 }
 
 void deployment_view(struct deployment *d, struct arena *arena, struct vertex_view *vertices)

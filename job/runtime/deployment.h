@@ -6,6 +6,7 @@
 #define VARVE_JOB_RUNTIME_DEPLOYMENT_H
 
 #include "checkpoint/assign.h"
+#include "job/runtime/state_budget.h"
 #include "job/runtime/task.h"
 
 struct deployment_config {
@@ -14,6 +15,7 @@ struct deployment_config {
     const struct graph *graph;
     const char *job_id;
     const char *local_dir;
+    const struct state_budget *budget; /* borrowed for the call */
     uint32_t attempt;
     bool threaded;
     /* Restored state; NULL: none. Borrowed until all tasks run or have ended. */
@@ -41,6 +43,8 @@ void deployment_cancel(struct deployment *d, bool commit_completed); /* as task_
 bool deployment_ended(struct deployment *d, uint32_t task);
 bool deployment_all_ended(const struct deployment *d);
 struct executor *deployment_executor(struct deployment *d);
+/* What keyed state takes; nothing is written without RocksDB. Any thread, as deployment_view. */
+void deployment_memory(struct deployment *d, struct keyed_memory_stats *out);
 /* Any thread, under the lock that keeps the deployment from being freed. */
 void deployment_view(struct deployment *d, struct arena *arena, struct vertex_view *vertices);
 

@@ -292,6 +292,8 @@ static enum rc make_job(const struct env *env, const struct config *config,
     GOTO_IF_ERR(graph_check(graph_take, err));
     GOTO_IF_ERR(restore_plan_make(env, job->config, graph_take, restore, &job->plan, err));
     job->graph = graph_take;
+    GOTO_IF_ERR(
+        state_budget_make(job->config, job->graph, fs_open_files_max(env->fs), &job->budget, err));
     GOTO_IF_ERR(open_storage(job, err));
     GOTO_IF_ERR(note_origin(job, restore, err));
     describe_start(job);
@@ -330,11 +332,13 @@ enum rc job_preflight(const struct env *env, const struct config *config, const 
                       const struct job_restore *restore, struct buf *out, struct err *err)
 {
     struct restore_plan plan = {0};
+    struct state_budget budget;
     char dir[FS_PATH_MAX];
     enum rc rc;
 
     GOTO_IF_ERR(config_check(config, err));
     GOTO_IF_ERR(graph_check(graph, err));
+    GOTO_IF_ERR(state_budget_make(config, graph, fs_open_files_max(env->fs), &budget, err));
     GOTO_IF_ERR(checkpoint_dir_of(config, dir, err));
     GOTO_IF_ERR(restore_plan_make(env, config, graph, restore, &plan, err));
     GOTO_IF_ERR(check_claim(&plan, dir, err));

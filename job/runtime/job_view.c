@@ -114,6 +114,9 @@ void job_view(struct job *job, struct arena *arena, struct job_view *out)
         .failure_count = job->failure_count,
         .failures = ARENA_ARRAY(arena, job->failure_count, struct failure_view),
     };
+    out->memory_limited = job->budget.limited;
+    if (job->deployment != NULL)
+        deployment_memory(job->deployment, &out->memory);
     memcpy(out->state_wall_ms, job->state_wall_ms, sizeof out->state_wall_ms);
     for (uint32_t i = 0; i < job->failure_count; i++) {
         const struct failure *f = &job->failures[job->failure_count - 1 - i];

@@ -11,6 +11,7 @@
 #ifndef VARVE_JOB_RUNTIME_SUPERVISOR_H
 #define VARVE_JOB_RUNTIME_SUPERVISOR_H
 
+#include "backend/keyed_memory.h"
 #include "checkpoint/stats.h"
 #include "job/config.h"
 #include "job/runtime/graph.h"
@@ -121,6 +122,8 @@ struct job_view {
     uint32_t vertex_count;
     struct vertex_view *vertices;
     const struct graph *graph; /* lives as long as the job */
+    bool memory_limited;              /* keyed state in RocksDB: */
+    struct keyed_memory_stats memory; /* all subtasks together, since the last (re)start */
     uint32_t failure_count; /* newest first, at most 16 */
     struct failure_view *failures;
 };

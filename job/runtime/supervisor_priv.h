@@ -42,6 +42,7 @@ struct job {
     const struct env *env;
     struct config *config;
     struct graph *graph;
+    struct state_budget budget;
     char id[JOB_ID_LEN + 1];
     bool threaded;
     struct thread *thread;

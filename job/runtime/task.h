@@ -100,8 +100,8 @@ struct task_config {
     enum backend_kind backend;
     const char *local_dir; /* the job's scratch directory; a directory for each keyed operator is
                               made in it */
-    uint64_t memory_bytes; /* for each keyed operator */
-    int max_open_files;
+    struct keyed_memory *memory; /* that its keyed operators share with others; NULL: none */
+    int max_open_files;          /* of each one's database */
     void (*notify)(void *ctx, struct task_event *ev_take);
     void *notify_ctx;
 };

@@ -11,6 +11,24 @@ static struct tmpdir tmp;
 static struct rocks_db *db;
 static struct rocks_cf *cf;
 static struct flusher *flusher;
+static struct keyed_memory *memory;
+
+static void make_flusher(uint64_t total_bytes)
+{
+    struct memory_demand demand = {.total_bytes = total_bytes, .subtasks = 1, .cores = 1};
+    struct flusher_config config = {
+        .env = dir_target_env(), .range = {1, 9}, .prefix_len = 1, .key_group_count = 128};
+    struct memory_plan plan;
+
+    flusher_free(flusher);
+    keyed_memory_free(memory);
+    memory_plan_make(&demand, &plan);
+    memory = keyed_memory_new(&plan);
+    config.db = db;
+    config.memory = memory;
+    config.run_dir = tmpdir_at(&tmp, "runs");
+    flusher = flusher_new(&config);
+}
 
 static void setup(void)
 {
@@ -18,8 +36,6 @@ static void setup(void)
                                   .block_cache_bytes = 8 << 20,
                                   .write_buffer_bytes = 4 << 20,
                                   .max_open_files = -1};
-    struct flusher_config fc = {
-        .env = dir_target_env(), .range = {1, 9}, .prefix_len = 1, .key_group_count = 128};
     struct err err = {0};
 
     tmpdir_make(&tmp);
@@ -27,16 +43,15 @@ static void setup(void)
     ck_assert_ok(fs_mkdirs(fs_posix(), config.dir, &err));
     ck_assert_ok(rocks_open(&config, &db, &err));
     ck_assert_ok(rocks_cf_create(db, "s", &cf, &err));
-    fc.db = db;
-    fc.run_dir = tmpdir_at(&tmp, "runs");
-    ck_assert_ok(fs_mkdirs(fs_posix(), fc.run_dir, &err));
-    flusher = flusher_new(&fc);
+    ck_assert_ok(fs_mkdirs(fs_posix(), tmpdir_at(&tmp, "runs"), &err));
+    make_flusher(512u << 20);
 }
 
 static void teardown(void)
 {
     flusher_free(flusher);
     rocks_close(db);
+    keyed_memory_free(memory);
     tmpdir_remove(&tmp);
 }
 
@@ -120,11 +135,29 @@ START_TEST(small_sets_go_through_the_memtable_and_large_ones_as_runs)
 }
 END_TEST
 
+/* The filter of a file is built from what the writer keeps of each row: a small number of memory makes smaller files, and what
+ * a flush takes is counted and given back. */
+START_TEST(a_run_ends_where_its_writers_memory_does)
+{
+    struct keyed_memory_stats use;
+    struct flusher_stats s;
+
+    make_flusher(16u << 20);
+    flush_made(20000, 10, false);
+    flusher_stats(flusher, &s);
+    ck_assert_uint_ge(s.runs, 2);
+    keyed_memory_stats(memory, &use);
+    ck_assert_uint_eq(use.parts[MEMORY_FLUSHES].used, 0);
+    ck_assert_uint_gt(use.parts[MEMORY_FLUSHES].peak, 180000 * ROW_SORT_BYTES);
+    ck_assert_uint_eq(entries(), 180000);
+}
+END_TEST
+
 static uint32_t file_count;
 static enum rc note_file(void *ctx, const char *name, uint64_t size_bytes, struct err *err)
 {
     (void)ctx, (void)name, (void)err;
-    ck_assert_uint_le(size_bytes, FLUSH_RUN_MOST_BYTES + (1 << 20));
+    ck_assert_uint_le(size_bytes, keyed_memory_plan(memory)->file_bytes + (1 << 20));
     file_count++;
     return RC_OK;
 }
@@ -200,6 +233,7 @@ END_TEST
 
 TEST_MAIN("flusher", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, small_sets_go_through_the_memtable_and_large_ones_as_runs);
+          tcase_add_test(tc, a_run_ends_where_its_writers_memory_does);
           tcase_add_test(tc, runs_are_cut_at_key_group_borders);
           tcase_add_test(tc, one_large_group_is_cut_within);
           tcase_add_test_raise_signal(tc, row_outside_the_range_is_an_assertion, SIGABRT);
