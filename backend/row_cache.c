@@ -73,7 +73,7 @@ void row_cache_free(struct row_cache *c)
 static size_t cache_bytes(const struct row_cache *c)
 {
     return c->slab_bytes + index_bytes(&c->rows) + index_bytes(&c->owners) +
-           (c->dirty.cap + c->closed_dirty.cap + c->owed.cap + c->written_tombs.cap + c->tombs.cap) *
+           (c->dirty.cap + c->closed_dirty.cap + c->owed.cap + c->tombs.cap) *
                sizeof(uint32_t);
 }
 

@@ -78,7 +78,7 @@ struct row_cache {
     struct refs dirty;        /* of the current epoch */
     struct refs closed_dirty; /* of the closed one, until retired */
     struct refs owed;         /* rows with a shadow, and ghosts */
-    struct refs written_tombs; /* tombstones that the closed epoch's writer has handed out */
+    struct refs written_tombs; /* tombstones that the closed epoch's writer has handed out; its own */
     struct refs tombs;         /* those that are in the database: of no use any more */
     uint8_t **closed_bases;   /* the slabs as they were at the close, for the writer */
     uint32_t *closed_used;
