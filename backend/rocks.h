@@ -1,6 +1,6 @@
 /* rocks.h - RocksDB behind our own words: databases, column families, runs, checkpoints. rocks.c is
  * the only file that includes rocksdb/c.h, and makes every options object, so that what we write
- * stays readable by Flink 2: format_version 5, XXH3 checksums, Snappy, bytewise comparator, merge
+ * stays readable by Flink 2: format_version 5, XXH3 checksums, zstd, bytewise comparator, merge
  * operator StringAppendTESTOperator, no write-ahead log, static levels.
  *
  * Never used: timed puts, wide columns, blob files, user timestamps. Databases are scratch: nothing

@@ -86,8 +86,8 @@ static enum rc find_name(void *ctx, const char *name, struct err *err)
 static const char *const wanted[] = {
     "  comparator=leveldb.BytewiseComparator\n",
     "  merge_operator=StringAppendTESTOperator\n",
-    "  compression=kSnappyCompression\n",
-    "  bottommost_compression=kSnappyCompression\n",
+    "  compression=kZSTD\n",
+    "  bottommost_compression=kZSTD\n",
     "  compaction_style=kCompactionStyleLevel\n",
     "  level_compaction_dynamic_level_bytes=false\n",
     "  enable_blob_files=false\n",
@@ -367,12 +367,64 @@ START_TEST(leaked_handle_is_an_assertion)
 }
 END_TEST
 
+/* What does not fit into the block cache is read all the same, by lookups, scans, compactions and ingests: with a strict limit,
+ * or with blocks of level 0 pinned, each of them failed, for good. */
+START_TEST(a_block_cache_too_small_for_anything_fails_nothing)
+{
+    enum { KEYS = 200000, FILES = 6, LOOKUPS = 2048 };
+    struct rocks_config config = {.dir = tmpdir_at(&tmp, "tight"),
+                                  .create = true,
+                                  .block_cache_bytes = 32 << 10,
+                                  .write_buffer_bytes = 32 << 10,
+                                  .max_open_files = -1};
+    static uint8_t keys[LOOKUPS][5];
+    static struct bytes asked[LOOKUPS], values[LOOKUPS];
+    struct rocks_db *db;
+    struct rocks_cf *cf;
+    struct err err = {0};
+    uint32_t count;
+
+    ck_assert_ok(fs_mkdirs(fs_posix(), config.dir, &err));
+    ck_assert_ok(rocks_open(&config, &db, &err));
+    ck_assert_ok(rocks_cf_create(db, "a", &cf, &err));
+    for (uint32_t f = 0; f < FILES; f++) { /* each spans all keys: they overlap, and lie in level 0 */
+        const char *path = tmpdir_at(&tmp, "run.sst");
+        struct rocks_run *run;
+        uint8_t key[5];
+
+        ck_assert_ok(rocks_run_open(db, path, &run, &err));
+        for (uint32_t i = f; i < KEYS; i += FILES)
+            ck_assert_ok(rocks_run_put(run, key_of(i, key), bytes_of(&i, 4), &err));
+        ck_assert_ok(rocks_run_finish(run, &err));
+        rocks_run_free(run);
+        ck_assert_ok(rocks_ingest(cf, &path, 1, &err));
+    }
+    for (uint32_t i = 0; i < LOOKUPS; i++)
+        asked[i] = key_of(i * 97, keys[i]);
+    for (int round = 0; round < 2; round++) {
+        ck_assert_ok(rocks_get(cf, asked, LOOKUPS, values, &err));
+        for (uint32_t i = 0; i < LOOKUPS; i++) {
+            ck_assert_ptr_nonnull(values[i].data);
+            ck_assert_uint_eq(values[i].len, 4);
+            ck_assert_uint_eq(get_le32(values[i].data), i * 97);
+        }
+        rocks_unpin(db);
+        ck_assert_ok(count_entries(cf, &count, &err));
+        ck_assert_uint_eq(count, KEYS);
+        put_some(db, cf, 0, 100);
+        ck_assert_ok(rocks_compact_range(cf, asked[0], asked[LOOKUPS - 1], &err));
+    }
+    rocks_close(db);
+}
+END_TEST
+
 TEST_MAIN("rocks", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, options_are_those_of_the_written_list);
           tcase_add_test(tc, families_gets_and_scans);
           tcase_add_test(tc, list_operands_merge_as_flinks_operator_does);
           tcase_add_test(tc, run_is_ingested_by_moving_and_does_not_change);
           tcase_add_test(tc, compactions_are_counted_and_those_of_the_deepest_level);
+          tcase_add_test(tc, a_block_cache_too_small_for_anything_fails_nothing);
           tcase_add_test(tc, checkpoint_opens_read_only_and_is_left_as_it_is);
           tcase_add_test(tc, missing_and_damaged_databases_are_errors_not_crashes);
           tcase_add_test_raise_signal(tc, leaked_handle_is_an_assertion, SIGABRT))
