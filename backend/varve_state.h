@@ -89,7 +89,12 @@ typedef struct vv_keys {
  *                                                   state)
  *     taskmanager.memory.managed.size               the same, where the one above is not set;
  *                                                   default 256 mb
- *     state.backend.rocksdb.files.open              open files of the database; -1: no limit */
+ *     state.backend.rocksdb.files.open              open files of the database; -1: no limit
+ *     varve.restore.verify-files                    when the digests of restored SST files are
+ *                                                   compared: first, in the background while the
+ *                                                   store is used (a damaged file then fails the
+ *                                                   next call, and no snapshot ends before), or
+ *                                                   auto: first up to 64 mb */
 
 /* Where the files of a handle that is restored lie now; path is filled with a local path. VV_OK or
  * a code and a message. Called on the thread that opens the store. */
@@ -117,8 +122,9 @@ typedef struct vv_store_config {
 } vv_store_config;
 
 /* Opens a store, empty or from handles: those of one snapshot, from any number of stores, in any
- * order; none is an empty store. Every file is proven by its size and digest before it is used.
- * Files are linked or copied: they are not needed any more afterwards. [any] */
+ * order; none is an empty store. Every file is proven by its size and its digest, as
+ * varve.restore.verify-files says. Files are linked or copied: they are not needed any more
+ * afterwards. [any] */
 VV_API vv_code vv_store_open(const vv_store_config *config, vv_store **out, vv_error *error);
 /* Frees the store and all that belongs to it, open scans included; waits for a snapshot that is
  * being written, which it cancels. A vv_snapshot of it stays, to be freed. NULL is a no-op.
@@ -454,8 +460,10 @@ VV_API vv_code vv_handle_decode(const void *data, size_t len, vv_handle **out, v
  * vv_snapshot_write or vv_dir_write, may run on another thread while the owner goes on. One
  * snapshot of a store at a time: VV_STATE until the last one is freed.
  *
- * With rocksdb the owner, once changed rows fill twice their share of the memory, waits for the
- * write: a program of one thread writes before it changes more. */
+ * With rocksdb an owner that needs room before the write has begun takes the image of the database
+ * itself: that call does I/O; while the write takes it, the owner waits. It never waits for the
+ * sink.
+ */
 
 /* checkpoint_id: any number that no other open snapshot of the store has. [owner] */
 VV_API vv_code vv_snapshot_begin(vv_store *store, uint64_t checkpoint_id, vv_snapshot **out,

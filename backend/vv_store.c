@@ -21,6 +21,7 @@ struct store_options {
     const char *local_dir;              /* NULL: none */
     uint64_t slot_bytes, managed_bytes; /* 0: not set */
     int max_open_files;
+    enum restore_verify verify;
 };
 
 static enum rc set_type(struct store_options *o, const char *value, struct err *err)
@@ -74,6 +75,21 @@ static enum rc set_open_files(struct store_options *o, const char *value, struct
     return RC_OK;
 }
 
+static enum rc set_verify(struct store_options *o, const char *value, struct err *err)
+{
+    static const char *const words[] = {[RESTORE_VERIFY_AUTO] = "auto",
+                                        [RESTORE_VERIFY_FIRST] = "first",
+                                        [RESTORE_VERIFY_BACKGROUND] = "background"};
+
+    for (unsigned i = 0; i < ARRAY_LEN(words); i++) {
+        if (strcmp(value, words[i]) == 0) {
+            o->verify = (enum restore_verify)i;
+            return RC_OK;
+        }
+    }
+    return err_set(err, RC_INVALID, "\"%.60s\" is none of auto, first, background", value);
+}
+
 static const struct {
     const char *key;
     enum rc (*set)(struct store_options *, const char *value, struct err *);
@@ -83,6 +99,7 @@ static const struct {
     {"state.backend.rocksdb.memory.fixed-per-slot", set_slot_memory},
     {"taskmanager.memory.managed.size", set_managed_memory},
     {"state.backend.rocksdb.files.open", set_open_files},
+    {"varve.restore.verify-files", set_verify},
 };
 
 static enum rc refuse_option(const char *key, struct err *err)
@@ -215,6 +232,7 @@ static enum rc open_backend(vv_store *s, const vv_store_config *config,
                         : o->managed_bytes != 0 ? o->managed_bytes
                                                 : MEMORY_DEFAULT,
         .max_open_files = o->max_open_files,
+        .verify = o->verify,
     };
     bool need_dir = o->kind == BACKEND_ROCKSDB;
 

@@ -42,6 +42,7 @@ static const struct {
     {{"taskmanager.memory.managed.size", "10 kb"}, "less than 1 mb"},
     {{"state.backend.rocksdb.files.open", "-2"}, "\"-2\""},
     {{"state.backend.rocksdb.files.open", "7x"}, "\"7x\""},
+    {{"varve.restore.verify-files", "never"}, "\"never\" is none of"},
     {{NULL, "x"}, "without a key"},
     {{"state.backend.type", NULL}, "without a value"},
     {{"state.backend.type", "rocksdb"}, "state.backend.rocksdb.localdir is not set"},
