@@ -78,6 +78,7 @@ struct ast_select_item {
 struct ast_option { /* 'key' = 'value' */
     struct sql_pos pos;
     const char *key, *value;
+    bool is_ttl; /* of a hint STATE_TTL('table' = 'time') */
 };
 enum ast_from_kind { FROM_TABLE, FROM_SUBQUERY, FROM_TUMBLE, FROM_VALUES };
 struct ast_query;
@@ -99,7 +100,7 @@ struct ast_query {
     struct sql_pos pos;
     uint16_t height; /* nesting of queries, at most SQL_QUERY_HEIGHT_MAX */
     bool distinct;
-    uint32_t option_count; /* of a hint OPTIONS(...) behind SELECT: for the aggregate of this query */
+    uint32_t option_count; /* of hints OPTIONS(...), STATE_TTL(...) behind SELECT: for the aggregate of this query */
     struct ast_option *options;
     uint32_t item_count;
     struct ast_select_item *items;

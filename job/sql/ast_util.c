@@ -69,8 +69,8 @@ static struct ast_option *copy_options(struct arena *a, const struct ast_option 
     struct ast_option *out = ARENA_ARRAY(a, count, struct ast_option);
 
     for (uint32_t i = 0; i < count; i++)
-        out[i] =
-            (struct ast_option){from[i].pos, copy_str(a, from[i].key), copy_str(a, from[i].value)};
+        out[i] = (struct ast_option){from[i].pos, copy_str(a, from[i].key),
+                                     copy_str(a, from[i].value), from[i].is_ttl};
     return out;
 }
 

@@ -296,8 +296,9 @@ static enum rc set_options(struct build *b)
                         "its LIKE table has this option too; say OVERWRITING OPTIONS: ", o->key);
         if (at == like_count)
             at = e->option_count++;
-        e->options[at] = (struct ast_option){o->pos, arena_strdup(b->arena, o->key),
-                                             arena_strdup(b->arena, o->value)};
+        e->options[at] = (struct ast_option){.pos = o->pos,
+                                             .key = arena_strdup(b->arena, o->key),
+                                             .value = arena_strdup(b->arena, o->value)};
     }
     return RC_OK;
 }

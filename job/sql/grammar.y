@@ -320,8 +320,11 @@ insert(A) ::= INSERT(T) into(O) table_name(N) hint(H) LP names(C) RP query(Q). {
 into(A) ::= INTO. { A = false; }
 into(A) ::= OVERWRITE. { A = true; }
 hint(A) ::= . { A = NULL; }
-hint(A) ::= HINT_BEGIN IDENT(N) LP options(O) RP HINT_END. { A = parse_hint(p, &N, O); }
-hint(A) ::= HINT_BEGIN IDENT(N) LP names RP HINT_END. { A = parse_hint(p, &N, NULL); }
+hint(A) ::= HINT_BEGIN hints(H) HINT_END. { A = H; }
+hints(A) ::= IDENT(N) LP options(O) RP. { A = parse_hint(p, NULL, &N, O); }
+hints(A) ::= IDENT(N) LP names RP. { A = parse_hint(p, NULL, &N, NULL); }
+hints(A) ::= hints(L) COMMA IDENT(N) LP options(O) RP. { A = parse_hint(p, L, &N, O); }
+hints(A) ::= hints(L) COMMA IDENT(N) LP names RP. { A = parse_hint(p, L, &N, NULL); }
 
 %type query {struct ast_query *}
 %type query_term {struct ast_query *}

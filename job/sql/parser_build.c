@@ -174,18 +174,40 @@ struct ast_option *parse_option(struct sql_parse *p, const struct sql_token *key
 {
     struct ast_option *o = ARENA_NEW(p->arena, struct ast_option);
 
-    *o = (struct ast_option){key->pos, key->text, value->text};
+    *o = (struct ast_option){.pos = key->pos, .key = key->text, .value = value->text};
     return o;
 }
 
-struct sql_list *parse_hint(struct sql_parse *p, const struct sql_token *name,
-                            struct sql_list *options)
+struct sql_list *parse_hint(struct sql_parse *p, struct sql_list *before,
+                            const struct sql_token *name, struct sql_list *options)
 {
-    if (strcasecmp(name->text, "OPTIONS") != 0)
-        parse_unsupported(p, name, "a hint other than OPTIONS('key'='value')");
+    bool ttl = strcasecmp(name->text, "STATE_TTL") == 0;
+
+    if (!ttl && strcasecmp(name->text, "OPTIONS") != 0)
+        parse_unsupported(p, name,
+                          "a hint other than OPTIONS('key'='value') and STATE_TTL('table'='time')");
     else if (options == NULL)
-        parse_fail(p, RC_INVALID, name->pos, "OPTIONS takes pairs: OPTIONS('key'='value')");
-    return options;
+        parse_fail(p, RC_INVALID, name->pos, "%s takes pairs: %s", ttl ? "STATE_TTL" : "OPTIONS",
+                   ttl ? "STATE_TTL('table'='time')" : "OPTIONS('key'='value')");
+    for (uint32_t i = 0; i < list_count(options); i++) {
+        struct ast_option *o = (struct ast_option *)(uintptr_t)options->items[i];
+
+        o->is_ttl = ttl;
+        before = parse_list(p, before, o);
+    }
+    return before;
+}
+
+/* Of a hint behind the name of a table. */
+static void set_table_hint(struct sql_parse *p, const struct sql_list *hint, uint32_t *count,
+                           struct ast_option **options)
+{
+    *count = list_count(hint);
+    *options = flatten(p, hint, sizeof **options);
+    for (uint32_t i = 0; i < *count; i++)
+        if ((*options)[i].is_ttl)
+            parse_fail(p, RC_INVALID, (*options)[i].pos,
+                       "STATE_TTL stands behind SELECT: it is for the aggregate of a query");
 }
 
 struct like_parts *parse_like(struct sql_parse *p, const struct sql_token *name)
@@ -390,8 +412,7 @@ struct ast_insert *parse_insert(struct sql_parse *p, const struct sql_token *at,
     i->overwrite = overwrite;
     i->table = table->text;
     i->table_pos = table->pos;
-    i->option_count = list_count(hint);
-    i->options = flatten(p, hint, sizeof *i->options);
+    set_table_hint(p, hint, &i->option_count, &i->options);
     i->column_count = list_count(columns);
     i->columns = items_of(columns);
     i->query = query;
@@ -495,8 +516,7 @@ struct ast_from *parse_from_table(struct sql_parse *p, const struct sql_token *n
     struct ast_from *f = from_new(p, FROM_TABLE, name->pos, alias);
 
     f->name = name->text;
-    f->option_count = list_count(hint);
-    f->options = flatten(p, hint, sizeof *f->options);
+    set_table_hint(p, hint, &f->option_count, &f->options);
     return f;
 }
 

@@ -106,8 +106,9 @@ struct ast_statement *parse_statement_set(struct sql_parse *p, const struct sql_
                                           struct sql_list *inserts);
 struct ast_option *parse_option(struct sql_parse *p, const struct sql_token *key,
                                 const struct sql_token *value);
-struct sql_list *parse_hint(struct sql_parse *p, const struct sql_token *name,
-                            struct sql_list *options);
+/* The options of a hint behind those of the hints before it. */
+struct sql_list *parse_hint(struct sql_parse *p, struct sql_list *before,
+                            const struct sql_token *name, struct sql_list *options);
 struct like_parts *parse_like(struct sql_parse *p, const struct sql_token *name);
 void parse_like_rule(struct sql_parse *p, struct like_parts *like, enum ast_like_rule rule,
                      const struct sql_token *feature);

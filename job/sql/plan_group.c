@@ -25,6 +25,7 @@ static struct operator* make_window(const void *spec)
 struct group {
     struct plan *plan;
     const char *uid;              /* "" : none */
+    int64_t ttl_ms;               /* 0: none */
     const struct plan_stream *in; /* before the projection */
     uint32_t key_count;           /* as written, window columns included */
     const struct ast_expr *keys[KEYS_MAX];
@@ -558,7 +559,7 @@ static enum rc add_aggregate(struct group *g, struct plan_stream *s)
         .final_only = p->batch,
         .mini_batch_rows = p->batch ? 0 : mini_batch_rows(p->ctx->config),
         .retracts = s->updating,
-        .ttl_ms = p->batch ? 0 : (uint64_t)config_duration_ms(p->ctx->config, OPT_STATE_TTL),
+        .ttl_ms = p->batch ? 0 : (uint64_t)g->ttl_ms,
         .emit_update_before = true,
     };
     RETURN_IF_ERR(add_operator(g, s, key_count, keys, "GroupAggregate", select, &op));
@@ -688,10 +689,26 @@ static void describe_logical(struct group *g, struct plan_stream *s)
     buf_release(&calls);
 }
 
-/* OPTIONS('varve.uid'='x') behind SELECT; plan_select_core has checked the hint. */
-static const char *uid_of(struct plan *p, const struct ast_query *q)
+/* Hints behind SELECT: OPTIONS('varve.uid'='x') and STATE_TTL('t'='1 d'), checked by
+ * plan_select_core. */
+static enum rc take_hints(struct group *g, const struct ast_query *q)
 {
-    return q->option_count == 0 ? "" : arena_strdup(p->arena, q->options[0].value);
+    struct plan *p = g->plan;
+
+    g->uid = "";
+    g->ttl_ms = config_duration_ms(p->ctx->config, OPT_STATE_TTL);
+    for (uint32_t i = 0; i < q->option_count; i++) {
+        const struct ast_option *o = &q->options[i];
+
+        if (!o->is_ttl)
+            g->uid = arena_strdup(p->arena, o->value);
+        else if (g->in->window != NULL)
+            return sql_error_at(p->err, RC_INVALID, p->source, o->pos,
+                                "STATE_TTL is not for windows: their state goes when they end");
+        else
+            RETURN_IF_ERR(duration_parse(o->value, &g->ttl_ms, p->err));
+    }
+    return RC_OK;
 }
 
 enum rc plan_group(struct plan *p, const struct ast_query *q, uint32_t item_count,
@@ -705,7 +722,7 @@ enum rc plan_group(struct plan *p, const struct ast_query *q, uint32_t item_coun
     g->plan = p;
     in = *s;
     g->in = &in;
-    g->uid = uid_of(p, q);
+    RETURN_IF_ERR(take_hints(g, q));
     RETURN_IF_ERR(add_keys(g, q, item_count, items));
     if (s->window != NULL && !g->windowed) {
         RETURN_IF_ERR(plan_window_assign(p, s));
@@ -713,7 +730,7 @@ enum rc plan_group(struct plan *p, const struct ast_query *q, uint32_t item_coun
         memset(g, 0, sizeof *g);
         g->plan = p;
         g->in = &in;
-        g->uid = uid_of(p, q);
+        RETURN_IF_ERR(take_hints(g, q));
         RETURN_IF_ERR(add_keys(g, q, item_count, items));
     }
     window = s->window;

@@ -187,22 +187,46 @@ static enum rc select_constants(struct plan *p, const struct ast_query *q, struc
     return RC_OK;
 }
 
-/* A hint behind SELECT names the aggregate of the query, so there must be one. */
+/* STATE_TTL('t' = '1 d'): t is what the query is over, by its alias if it has one. */
+static enum rc check_ttl_hint(struct plan *p, const struct ast_query *q, const struct ast_option *o)
+{
+    const struct ast_from *from = q->from;
+    const char *name = from == NULL ? NULL : from->alias != NULL ? from->alias : from->name;
+    struct err err = {0};
+    int64_t ms;
+
+    if (name == NULL || strcmp(name, o->key) != 0)
+        return sql_error_at(p->err, RC_INVALID, p->source, o->pos,
+                            "STATE_TTL of '%s': this query is over %s%s%s", o->key,
+                            name == NULL ? "nothing of a name" : "'", name == NULL ? "" : name,
+                            name == NULL ? "" : "'");
+    if (duration_parse(o->value, &ms, &err) != RC_OK)
+        return sql_error_at(p->err, RC_INVALID, p->source, o->pos, "STATE_TTL of '%s': %s", o->key,
+                            err.msg);
+    return RC_OK;
+}
+
+/* Hints behind SELECT are for the aggregate of the query, so there must be one. */
 static enum rc check_hint(struct plan *p, const struct ast_query *q)
 {
+    bool seen[2] = {false, false};
+
     for (uint32_t i = 0; i < q->option_count; i++) {
         const struct ast_option *o = &q->options[i];
+        const char *what = o->is_ttl ? "STATE_TTL" : "'varve.uid'";
 
-        if (strcmp(o->key, "varve.uid") != 0)
+        if (!o->is_ttl && strcmp(o->key, "varve.uid") != 0)
             return sql_error_at(p->err, RC_INVALID, p->source, o->pos,
                                 "behind SELECT only the option 'varve.uid' is known; options of a "
                                 "table stand behind its name");
-        if ((!plan_is_grouped(q) && !q->distinct) || i > 0)
+        if (!plan_is_grouped(q) && !q->distinct)
             return sql_error_at(p->err, RC_INVALID, p->source, o->pos,
-                                i > 0
-                                    ? "'varve.uid' is given twice"
-                                    : "'varve.uid' behind SELECT is for its aggregate; this query "
-                                      "has none");
+                                "%s behind SELECT is for its aggregate; this query has none", what);
+        if (seen[o->is_ttl])
+            return sql_error_at(p->err, RC_INVALID, p->source, o->pos, "%s is given twice", what);
+        seen[o->is_ttl] = true;
+        if (o->is_ttl)
+            RETURN_IF_ERR(check_ttl_hint(p, q, o));
     }
     return RC_OK;
 }

@@ -242,6 +242,52 @@ START_TEST(a_state_is_rewritten_and_another_dropped_while_they_are_restored)
 }
 END_TEST
 
+/* The time of a value that expires goes along; turned on or off is it when the job opens the state. */
+START_TEST(values_that_expire_keep_their_time)
+{
+    struct state_desc was = counts, is = wider;
+    struct state_change change = {&was, &is, widen, &no_limit};
+    struct keyed_handle h, again;
+    struct keyed_backend *b;
+    struct keyed_state *s;
+    struct keyed_cursor *c;
+    struct bytes key, value;
+    uint8_t row[16] = {0}, stored[24];
+    struct bytes stored_bytes = {stored, sizeof stored};
+    struct key_builder keys;
+    struct key_batch batch;
+    struct err err = {0};
+    uint32_t got;
+
+    was.ttl_ms = 3600000;
+    is.ttl_ms = 7200000;
+    ck_assert_ok(try_open(kinds[_i].from, all, NULL, 0, NULL, 0, &b, &err));
+    s = open_state(b, &was);
+    key_builder_init(&keys, 128, KEY_NS_VOID);
+    ck_assert_ok(key_builder_add(&keys, 3, bytes_of(row, 16), 0, (struct bytes){0}, &err));
+    put_be64(stored, (uint64_t)keyed_ttl_now(b) - 1000);
+    memcpy(stored + 8, "12345678", 8);
+    put_le64(stored + 16, 99);
+    batch = key_builder_batch(&keys);
+    ck_assert_ok(keyed_put(s, &batch, &stored_bytes, &err));
+    snapshot(b, 1, &h);
+    keyed_backend_close(b);
+    ck_assert_ok(try_open(kinds[_i].to, all, &h, 1, &change, 1, &b, &err));
+    s = open_state(b, &is);
+    ck_assert_ok(keyed_scan_open(s, (struct bytes){0}, &c, &err));
+    ck_assert_ok(keyed_scan_next(c, 1, &key, &value, &got, &err));
+    ck_assert_uint_eq(got, 1);
+    ck_assert_uint_eq(value.len, 32);
+    ck_assert_int_eq(memcmp(value.data, stored, 8), 0);
+    ck_assert_uint_eq(of_wider(bytes_of(value.data + 8, 24)), 99);
+    keyed_scan_close(c);
+    snapshot(b, 2, &again);
+    ck_assert_uint_eq(again.states[0].ttl_ms, 7200000);
+    keyed_backend_close(b);
+    key_builder_release(&keys);
+}
+END_TEST
+
 /* What is dropped and not opened anew is in no later snapshot. */
 START_TEST(a_dropped_state_is_not_in_the_next_snapshot)
 {
@@ -315,6 +361,7 @@ END_TEST
 TEST_MAIN("keyed_restore", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_loop_test(tc, a_state_is_rewritten_and_another_dropped_while_they_are_restored,
                               0, ARRAY_LEN(kinds));
+          tcase_add_loop_test(tc, values_that_expire_keep_their_time, 0, ARRAY_LEN(kinds));
           tcase_add_loop_test(tc, a_dropped_state_is_not_in_the_next_snapshot, 0, ARRAY_LEN(kinds));
           tcase_add_loop_test(tc, states_change_in_each_part_of_a_split_range, 0, ARRAY_LEN(kinds));
           tcase_add_loop_test(tc, a_value_that_does_not_fit_ends_the_restore, 0, ARRAY_LEN(kinds));

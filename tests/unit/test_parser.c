@@ -496,7 +496,10 @@ static const struct {
     {"SELECT /*+ BROADCAST(t) */ a FROM t", RC_UNSUPPORTED, "a hint other than OPTIONS"},
     {"SELECT a /*+ OPTIONS('a'='b') */ FROM t", RC_UNSUPPORTED, "a hint here"},
     {"SELECT a FROM t /*+ OPTIONS(b) */", RC_INVALID, "OPTIONS takes pairs"},
-    {"SELECT a FROM t /*+ STATE_TTL('t'='1d') */", RC_UNSUPPORTED, "a hint other than OPTIONS"},
+    {"SELECT a FROM t /*+ STATE_TTL('t'='1d') */", RC_INVALID, "STATE_TTL stands behind SELECT"},
+    {"INSERT INTO t /*+ STATE_TTL('t'='1d') */ SELECT 1", RC_INVALID, "STATE_TTL stands behind SELECT"},
+    {"SELECT /*+ STATE_TTL(t) */ a FROM t", RC_INVALID, "STATE_TTL takes pairs: STATE_TTL('table'='time')"},
+    {"SELECT /*+ OPTIONS('a'='b'), BROADCAST(t) */ a FROM t", RC_UNSUPPORTED, "a hint other than OPTIONS"},
     {"SELECT a FROM other.t", RC_UNSUPPORTED,
      "catalogs and databases other than default_catalog.default_database"},
 };

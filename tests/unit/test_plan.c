@@ -450,6 +450,34 @@ START_TEST(the_aggregate_knows_its_states_and_its_consumer)
 }
 END_TEST
 
+/* The option for all, the hint for one; both in streaming mode only. */
+static const struct {
+    const char *sql;
+    uint64_t ttl_ms;
+} ttls[] = {
+    {"SELECT k, COUNT(*) FROM t GROUP BY k", 0},
+    {"SET 'table.exec.state.ttl' = '2 h'; SELECT k, COUNT(*) FROM t GROUP BY k", 7200000},
+    {"SET 'table.exec.state.ttl' = '2 h'; SELECT /*+ STATE_TTL('t' = '3 s') */ k, COUNT(*) FROM t GROUP BY k", 3000},
+    {"SET 'table.exec.state.ttl' = '2 h'; SELECT /*+ STATE_TTL('x' = '0 s'), OPTIONS('varve.uid' = 'u') */ DISTINCT k FROM t AS x", 0},
+    {"SELECT /*+ STATE_TTL('s' = '1 d') */ k FROM (SELECT k FROM t) AS s GROUP BY k", 86400000},
+    {"SET 'table.exec.state.ttl' = '2 h'; SET 'execution.runtime-mode' = 'batch'; SELECT k, COUNT(*) FROM t GROUP BY k", 0},
+};
+
+START_TEST(groups_live_as_long_as_option_or_hint_say)
+{
+    const struct operator_spec *op;
+    struct graph *g = NULL;
+    struct err err = {0};
+
+    ck_assert_ok(run(ttls[_i].sql, &g, &err));
+    op = operator_of(g, "GroupAggregate");
+    ck_assert_uint_eq(op->states[0].ttl_ms, ttls[_i].ttl_ms);
+    ck_assert_uint_eq(((const struct aggregate_spec *)op->spec)->ttl_ms, ttls[_i].ttl_ms);
+    ck_assert_str_eq(op->uid, strstr(ttls[_i].sql, "varve.uid") != NULL ? "u" : "");
+    graph_free(g);
+}
+END_TEST
+
 /* By these names state is kept or refused: they follow the meaning, whatever aliases say (B24, B25). */
 static const struct {
     const char *sql, *key, *value;
@@ -615,6 +643,21 @@ static const struct {
     {"SELECT k FROM t /*+ OPTIONS('connector' = 'print') */", RC_INVALID,
      "a hint cannot change the connector"},
     {"SELECT * FROM t AS x (a, b)", RC_INVALID, "x names 2 columns, there are 5"},
+    {"SELECT /*+ STATE_TTL('t' = '1 d') */ k FROM t", RC_INVALID,
+     "STATE_TTL behind SELECT is for its aggregate; this query has none"},
+    {"SELECT /*+ STATE_TTL('x' = '1 d') */ k FROM t GROUP BY k", RC_INVALID,
+     "STATE_TTL of 'x': this query is over 't'"},
+    {"SELECT /*+ STATE_TTL('t' = '1 d') */ k FROM t AS x GROUP BY k", RC_INVALID,
+     "STATE_TTL of 't': this query is over 'x'"},
+    {"SELECT /*+ STATE_TTL('t' = '1 d') */ k FROM (SELECT k FROM t) GROUP BY k", RC_INVALID,
+     "STATE_TTL of 't': this query is over nothing of a name"},
+    {"SELECT /*+ STATE_TTL('t' = 'soon') */ k FROM t GROUP BY k", RC_INVALID, "STATE_TTL of 't': "},
+    {"SELECT /*+ STATE_TTL('t' = '-1 d') */ k FROM t GROUP BY k", RC_INVALID, "STATE_TTL of 't': "},
+    {"SELECT /*+ STATE_TTL('t' = '1 d'), STATE_TTL('t' = '2 d') */ k FROM t GROUP BY k", RC_INVALID,
+     "STATE_TTL is given twice"},
+    {"SELECT /*+ STATE_TTL('e' = '1 d') */ COUNT(*) FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), "
+     "INTERVAL '10' SECOND)) GROUP BY window_start, window_end",
+     RC_INVALID, "STATE_TTL is not for windows"},
     {"SELECT /*+ OPTIONS('varve.uid' = 'x') */ k FROM t", RC_INVALID,
      "'varve.uid' behind SELECT is for its aggregate; this query has none"},
     {"SELECT /*+ OPTIONS('path' = 'x') */ k FROM t GROUP BY k", RC_INVALID,
@@ -752,6 +795,7 @@ TEST_MAIN("plan", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_loop_test(tc, operators_that_differ_in_an_expression_only_keep_their_ids_in_any_order, 0, 2);
           tcase_add_test(tc, equal_operators_are_told_apart);
           tcase_add_test(tc, the_aggregate_knows_its_states_and_its_consumer);
+          tcase_add_loop_test(tc, groups_live_as_long_as_option_or_hint_say, 0, ARRAY_LEN(ttls));
           tcase_add_loop_test(tc, fields_of_state_are_named_by_meaning, 0, ARRAY_LEN(state_types));
           tcase_add_test(tc, equal_calls_and_arguments_are_computed_once);
           tcase_add_test(tc, the_job_carries_name_sql_and_key_groups);
