@@ -37,6 +37,7 @@ struct keyed_stats {
     uint64_t db_live_sst_bytes, db_sst_files, l0_files, pending_compaction_bytes;
     uint64_t block_cache_bytes, write_buffer_bytes;
     uint64_t lookups, misses, flushes, evictions, flush_wait_ns;
+    uint64_t loaded_rows; /* read into the row cache after a restore, unasked */
     uint64_t compactions, deepest_compactions,
         compacted_bytes; /* of them those that wrote the deepest level; written by all */
 };
@@ -69,6 +70,7 @@ struct keyed_backend_config {
     size_t change_count;          /* restored states that are not taken as they are */
     const struct state_change *changes;
     enum restore_verify verify;   /* of the restored SST files */
+    bool no_load; /* a restored state that fits into the row cache is not read into it */
 };
 
 /* Opens and restores. Every file is checked (C13), its size at once, its digest as `verify` says;

@@ -844,6 +844,16 @@ enum rc rocks_cf_files(struct rocks_cf *cf, rocks_cf_file_fn *fn, void *ctx, str
     return w.rc;
 }
 
+enum rc rocks_cf_size(struct rocks_cf *cf, struct rocks_size *out, struct err *err)
+{
+    struct shim_rows rows;
+    char *error = NULL;
+
+    shim_largest_level(cf->db->db, cf->handle, &rows, &error);
+    *out = (struct rocks_size){rows.rows, rows.key_bytes, rows.value_bytes};
+    return take_error(error, err, "table properties");
+}
+
 enum rc rocks_verify(struct rocks_db *db, struct err *err)
 {
     char *error = NULL;

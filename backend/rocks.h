@@ -143,6 +143,12 @@ struct rocks_file {
 typedef enum rc rocks_cf_file_fn(void *ctx, const struct rocks_file *f, struct err *err);
 MUST_USE enum rc rocks_cf_files(struct rocks_cf *cf, rocks_cf_file_fn *fn, void *ctx,
                                 struct err *err);
+/* About how much a family holds: rows, and bytes of their keys and values, of the level that has
+ * most. */
+struct rocks_size {
+    uint64_t rows, key_bytes, value_bytes;
+};
+MUST_USE enum rc rocks_cf_size(struct rocks_cf *cf, struct rocks_size *out, struct err *err);
 /* Every block of every live file against its checksum. */
 MUST_USE enum rc rocks_verify(struct rocks_db *db, struct err *err);
 

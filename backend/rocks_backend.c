@@ -124,6 +124,7 @@ static enum rc make_room(struct rocks_backend *b, const struct core_state *s,
     uint64_t need, bytes, want;
     bool closed;
 
+    RETURN_IF_ERR(load_step(b->load, err));
     row_cache_tidy(s->cache);
     need = row_cache_need(s->cache, keys, values);
     bytes = row_group_bytes(b->core.rows) + need;
@@ -238,6 +239,7 @@ static enum rc delete_below(struct rocks_backend *b, struct core_state *s,
     struct rocks_batch *batch = rocks_batch_new(b->db);
     enum rc rc;
 
+    row_cache_load_end(s->cache); /* what was read of these must not come back */
     row_cache_del_cached(s->cache, keys, others, &count);
     for (uint32_t i = 0; i < count; i++)
         rocks_batch_del(batch, below_of(s)->cf, key_batch_at(keys, others[i]));
@@ -565,6 +567,10 @@ static enum rc rocks_state_open(struct keyed_backend *backend, const struct stat
 
         RETURN_IF_ERR(rocks_cf_set_filter(below_of(s)->cf, &filter, err));
     }
+    if (below_of(s)->to_load && !b->core.restoring) {
+        below_of(s)->to_load = false;
+        warmup_load(b->warmup, s);
+    }
     *out = &s->base;
     return RC_OK;
 }
@@ -600,6 +606,7 @@ static void rocks_backend_stats(struct keyed_backend *backend, struct keyed_stat
         .write_buffer_bytes = db.write_buffer_bytes,
         .flushes = flush.flushes,
         .evictions = b->evictions,
+        .loaded_rows = load_rows(b->load),
         .flush_wait_ns = (uint64_t)(b->wait_ns + flush.wait_ns),
         .compactions = compactions.count,
         .deepest_compactions = compactions.deepest,
@@ -626,6 +633,7 @@ static void rocks_backend_close(struct keyed_backend *backend)
     core_wait_write(&b->core);
     rocks_expire_free(b->expire);
     warmup_free(b->warmup);
+    load_free(b->load);
     flusher_free(b->flusher);
     rocks_close(b->db);
     for (int p = 0; p < MEMORY_PARTS; p++)
@@ -737,6 +745,7 @@ enum rc rocks_backend_open(const struct keyed_backend_config *config, struct key
     b->sink.write = sink_write;
     b->known = incremental_new();
     b->warmup = warmup_new(b);
+    b->load = load_new(b);
     mutex_init(&b->mutex);
     cond_init(&b->flushed);
     b->local_dir = arena_strdup(b->core.arena, config->local_dir);

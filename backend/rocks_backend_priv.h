@@ -1,5 +1,6 @@
 /* rocks_backend_priv.h - the `rocksdb` backend's parts; for rocks_backend.c, rocks_snapshot.c,
- * rocks_restore.c, rocks_rescale.c, rocks_warmup.c.
+ * rocks_restore.c, rocks_rescale.c,
+ * rocks_warmup.c, rocks_load.c.
  *
  * Directories below local_dir, all scratch: db/ the database, runs/ of the flusher, chk-<n>/ a
  * checkpoint under way; during a restore from-<i>/ a handle's files, cut/ what is cut of them. */
@@ -12,6 +13,7 @@
 #include "backend/keyed_memory.h"
 #include "backend/rocks_expire.h"
 #include "backend/rocks_intake.h"
+#include "backend/rocks_load.h"
 #include "backend/rocks_restore.h"
 #include "backend/rocks_warmup.h"
 #include "base/thread.h"
@@ -27,6 +29,7 @@ struct rocks_state { /* core_state.below */
     struct rocks_cf *cf;
     bool complete;    /* every row that lives is cached: what is not is nowhere */
     bool written;     /* the family holds something, or it is on its way */
+    bool to_load;     /* restored: its rows are read into the cache when it is opened */
 };
 
 struct rocks_backend {
@@ -39,6 +42,7 @@ struct rocks_backend {
     struct rocks_expire *expire;
     struct incremental *known;
     struct warmup *warmup;
+    struct load *load;
     const char *local_dir, *db_dir; /* in core.arena */
     struct keyed_memory *memory, *own_memory; /* own: not given by who opened it */
     uint64_t counted[MEMORY_PARTS];           /* of what the backend holds itself */

@@ -9,7 +9,9 @@
 #include "rocksdb/metadata.h"
 #include "rocksdb/sst_file_writer.h"
 #include "rocksdb/sst_partitioner.h"
+#include "rocksdb/table_properties.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -281,6 +283,37 @@ try {
 
             fn(ctx, &out);
         }
+    }
+} catch (const std::bad_alloc &) {
+    report("IO error: out of memory", error);
+}
+
+void shim_largest_level(void *db, void *cf, shim_rows *out, char **error)
+try {
+    rocksdb::ColumnFamilyMetaData meta;
+    rocksdb::TablePropertiesCollection all;
+
+    *out = shim_rows{0, 0, 0};
+    db_of(db)->GetColumnFamilyMetaData(cf_of(cf), &meta);
+    if (!report(db_of(db)->GetPropertiesOfAllTables(cf_of(cf), &all), error))
+        return;
+    for (const auto &level : meta.levels) {
+        shim_rows sum = {0, 0, 0};
+
+        for (const auto &f : level.files) {
+            const auto found = all.find(f.directory + "/" + f.relative_filename);
+
+            if (found == all.end())
+                continue; /* compacted meanwhile */
+            const rocksdb::TableProperties &p = *found->second;
+            const uint64_t live = p.num_entries - std::min(p.num_deletions, p.num_entries);
+
+            sum.rows += live;
+            sum.key_bytes += p.raw_key_size - std::min(8 * p.num_entries, p.raw_key_size);
+            sum.value_bytes += p.raw_value_size;
+        }
+        if (sum.rows > out->rows)
+            *out = sum;
     }
 } catch (const std::bad_alloc &) {
     report("IO error: out of memory", error);

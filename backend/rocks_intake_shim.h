@@ -1,5 +1,5 @@
-/* rocks_intake_shim.h - files of other databases for a new column family, as plain C functions; for
- * rocks_intake.c and rocks.c only.
+/* rocks_intake_shim.h - SST files of a family: which there are, and those of other databases for a
+ * new one, as plain C functions; for rocks_intake.c and rocks.c only.
  *
  * Conventions of rocks_shim.h: `db`, `cf` and `options` are the C API's handles, *error becomes a
  * malloc'ed text, no exception leaves a function. */
@@ -28,6 +28,12 @@ struct shim_file { /* user keys; last_open: `last` itself is not in it */
 typedef void shim_file_fn(void *ctx, const struct shim_file *f);
 /* The SST files of a family, the newest level first. */
 void shim_files(void *db, void *cf, shim_file_fn *fn, void *ctx, char **error);
+
+struct shim_rows {
+    uint64_t rows, key_bytes, value_bytes;
+};
+/* Of the level that has most: what its files say of themselves, deletions left out. */
+void shim_largest_level(void *db, void *cf, struct shim_rows *out, char **error);
 
 struct shim_cutter; /* a scratch database in which files are cut */
 struct shim_cutter *shim_cutter_new(const void *options, const char *dir); /* NULL: no memory */

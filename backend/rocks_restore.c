@@ -546,7 +546,6 @@ enum rc rocks_restore(struct rocks_backend *b, const struct keyed_backend_config
     bool later = prove_later(config), all = true;
     enum rc rc;
 
-    GOTO_IF_ERR(core_check_handles(&b->core, config, err));
     if (config->restore_count == 1 && h->kind == KEYED_ROCKS &&
         h->range.first == b->core.range.first && h->range.last == b->core.range.last)
         GOTO_IF_ERR(take_over(b, h, later, rocks, arena, &taken[0], err));
@@ -559,6 +558,13 @@ enum rc rocks_restore(struct rocks_backend *b, const struct keyed_backend_config
         all = all && taken[i];
     if (!all || config->change_count > 0)
         GOTO_IF_ERR(restore_rows(b, config, taken, err));
+    for (size_t i = 0; i < b->core.state_count && !config->no_load; i++) {
+        struct core_state *s = b->core.states[i];
+
+        /* Timers have a place of their own in memory. */
+        if (below_of(s) != NULL && below_of(s)->written && s->desc.kind != STATE_TIMER)
+            below_of(s)->to_load = true;
+    }
     rc = warmup_start(b->warmup, err);
 out:
     arena_free(arena);

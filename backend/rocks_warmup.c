@@ -11,12 +11,14 @@ struct warmup {
     struct arena *arena;
     struct unproven *files;
     size_t file_count, proven; /* the first `proven` are */
+    bool compacts;             /* compactions may run */
     struct thread *thread;     /* NULL: not needed */
     atomic_bool stop;
 
     struct mutex mutex; /* over what follows */
     struct cond changed;
     bool running; /* the thread has not come to its end */
+    bool proving; /* nor to the end of the files */
     struct err why;
 };
 
@@ -36,6 +38,7 @@ void warmup_free(struct warmup *w)
     if (w == NULL)
         return;
     atomic_store(&w->stop, true);
+    load_wake(w->backend->load);
     if (w->thread != NULL)
         thread_join(w->thread);
     mem_free(w->files);
@@ -74,31 +77,84 @@ enum rc warmup_prove(struct warmup *w, struct err *err)
     return RC_OK;
 }
 
+/* Proves what is left, and lets compactions run. */
+static enum rc go_live(struct warmup *w, struct err *err)
+{
+    RETURN_IF_ERR(warmup_prove(w, err));
+    if (!atomic_load(&w->stop) && !w->compacts) {
+        RETURN_IF_ERR(rocks_compact(w->backend->db, err));
+        w->compacts = true;
+    }
+    return RC_OK;
+}
+
+/* What is proven or failed is seen by those who wait. */
+static void note(struct warmup *w, enum rc rc, const struct err *err)
+{
+    if (rc != RC_OK)
+        rocks_break(w->backend, rc, "restored files", err);
+    mutex_lock(&w->mutex);
+    if (rc != RC_OK)
+        err_set(&w->why, rc, "%s", err->msg);
+    w->proving = false;
+    cond_broadcast(&w->changed);
+    mutex_unlock(&w->mutex);
+}
+
+/* true: the thread may end. */
+static bool nothing_left(struct warmup *w, enum rc rc)
+{
+    bool end;
+
+    mutex_lock(&w->mutex);
+    end = rc != RC_OK || atomic_load(&w->stop) || !load_pending(w->backend->load);
+    w->running = !end;
+    mutex_unlock(&w->mutex);
+    return end;
+}
+
 static void run(void *arg)
 {
     struct warmup *w = arg;
     struct err err = {0};
-    enum rc rc = warmup_prove(w, &err);
+    enum rc rc = go_live(w, &err);
 
-    if (rc == RC_OK && !atomic_load(&w->stop))
-        rc = rocks_compact(w->backend->db, &err);
-    if (rc != RC_OK)
-        rocks_break(w->backend, rc, "restored files", &err);
+    note(w, rc, &err);
+    while (!nothing_left(w, rc)) {
+        rc = load_run(w->backend->load, &w->stop, &err);
+        if (rc != RC_OK)
+            note(w, rc, &err);
+    }
+}
+
+static void start(struct warmup *w)
+{
+    bool runs;
+
     mutex_lock(&w->mutex);
-    if (rc != RC_OK)
-        err_set(&w->why, rc, "%s", err.msg);
-    w->running = false;
-    cond_broadcast(&w->changed);
+    runs = w->running;
+    w->running = true;
     mutex_unlock(&w->mutex);
+    if (runs)
+        return;
+    if (w->thread != NULL)
+        thread_join(w->thread);
+    w->thread = thread_start("warmup", run, w);
 }
 
 enum rc warmup_start(struct warmup *w, struct err *err)
 {
     if (w->proven == w->file_count)
-        return rocks_compact(w->backend->db, err);
-    w->running = true;
-    w->thread = thread_start("warmup", run, w);
+        return go_live(w, err);
+    w->proving = true;
+    start(w);
     return RC_OK;
+}
+
+void warmup_load(struct warmup *w, struct core_state *s)
+{
+    load_add(w->backend->load, s);
+    start(w);
 }
 
 enum rc warmup_wait_proven(struct warmup *w, struct err *err)
@@ -106,7 +162,7 @@ enum rc warmup_wait_proven(struct warmup *w, struct err *err)
     enum rc rc = RC_OK;
 
     mutex_lock(&w->mutex);
-    while (w->running)
+    while (w->proving)
         cond_wait(&w->changed, &w->mutex);
     if (w->why.rc != RC_OK)
         rc = err_set(err, w->why.rc, "%s", w->why.msg);

@@ -229,7 +229,7 @@ uint32_t row_alloc(struct row_cache *c, uint32_t key_len, uint32_t value_cap, bo
     return ref;
 }
 
-static enum rc check_room(const struct row_cache *c, struct err *err)
+enum rc rows_check_room(const struct row_cache *c, struct err *err)
 {
     uint64_t ids = 1ull << (32 - c->unit_bits);
     uint64_t used = c->slab_count - c->free_ids.count;
@@ -262,7 +262,7 @@ size_t row_cache_need(const struct row_cache *c, const struct key_batch *keys,
 
 /* ---- rows come, move and go ------------------------------------------------------------------ */
 
-static uint32_t row_add(struct row_cache *c, uint32_t tag, struct bytes key, uint32_t value_cap)
+uint32_t row_add(struct row_cache *c, uint32_t tag, struct bytes key, uint32_t value_cap)
 {
     uint32_t ref = row_alloc(c, (uint32_t)key.len, value_cap, false);
     struct row *r = row_at(c, ref);
@@ -321,7 +321,7 @@ static inline void row_modify(struct row_cache *c, uint32_t ref, const struct ro
     modify_slow(c, ref);
 }
 
-static uint32_t cap_of(const struct row_cache *c, size_t key_len, size_t value_len)
+uint32_t row_value_cap(const struct row_cache *c, size_t key_len, size_t value_len)
 {
     if (c->config.fixed_value_bytes != 0)
         return c->config.fixed_value_bytes;
@@ -334,7 +334,7 @@ static uint32_t row_replace(struct row_cache *c, uint32_t ref, size_t value_len)
 {
     struct row *old = row_at(c, ref);
     bool owed = row_owed(c, old);
-    uint32_t to = row_alloc(c, old->key_len, cap_of(c, old->key_len, value_len), false);
+    uint32_t to = row_alloc(c, old->key_len, row_value_cap(c, old->key_len, value_len), false);
     struct row *r = row_at(c, to);
 
     memcpy((uint8_t *)r + c->value_at + r->value_cap, row_key(c, old).data, old->key_len);
@@ -401,7 +401,7 @@ bool row_append(struct row_cache *c, uint32_t tag, struct bytes key, struct byte
     if (len > rules->bytes_max)
         return false;
     if (r == NULL) {
-        ref = row_add(c, tag, key, cap_of(c, key.len, more.len));
+        ref = row_add(c, tag, key, row_value_cap(c, key.len, more.len));
         row_at(c, ref)->below = BELOW_NO;
     }
     if (old.data == NULL) {
@@ -454,7 +454,7 @@ static void row_delete(struct row_cache *c, uint32_t ref)
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
-static void scratch_reserve(struct row_cache *c, uint32_t count)
+void rows_scratch(struct row_cache *c, uint32_t count)
 {
     if (count > c->scratch_cap) {
         c->tags = mem_realloc(c->tags, count * sizeof *c->tags);
@@ -505,9 +505,7 @@ static inline void find_row(struct row_cache *c, const struct key_batch *keys, u
     }
 }
 
-/* Rows of keys[from..to) into c->found. */
-static void find_chunk(struct row_cache *c, const struct key_batch *keys, uint32_t from,
-                       uint32_t to)
+void rows_find(struct row_cache *c, const struct key_batch *keys, uint32_t from, uint32_t to)
 {
     if (c->rows.slots == NULL) {
         for (uint32_t i = from; i < to; i++)
@@ -553,7 +551,7 @@ static enum rc fill_loading(struct row_cache *c, uint32_t ref, struct bytes valu
         return err_set(err, RC_CORRUPT, "stored value of %zu bytes, the state's values have %u",
                        value.len, c->config.fixed_value_bytes);
     if (value.len > r->value_cap) {
-        uint32_t to = row_alloc(c, r->key_len, cap_of(c, r->key_len, value.len), false);
+        uint32_t to = row_alloc(c, r->key_len, row_value_cap(c, r->key_len, value.len), false);
         struct row *moved = row_at(c, to);
 
         memcpy((uint8_t *)moved + c->value_at + moved->value_cap, row_key(c, r).data, r->key_len);
@@ -651,14 +649,14 @@ enum rc row_cache_upsert(struct row_cache *c, const struct key_batch *keys, void
     enum rc rc;
 
     ASSERT(c->config.fixed_value_bytes != 0);
-    RETURN_IF_ERR(check_room(c, err));
-    scratch_reserve(c, keys->count);
+    RETURN_IF_ERR(rows_check_room(c, err));
+    rows_scratch(c, keys->count);
     rows_enter(c);
     c->lookups += keys->count;
     for (uint32_t from = 0; from < keys->count; from += FIND_CHUNK) {
         uint32_t to = from + FIND_CHUNK < keys->count ? from + FIND_CHUNK : keys->count;
 
-        find_chunk(c, keys, from, to);
+        rows_find(c, keys, from, to);
         for (uint32_t i = from; i < to; i++) {
             uint32_t ref = c->found[i];
 
@@ -706,14 +704,14 @@ enum rc row_cache_get(struct row_cache *c, const struct key_batch *keys, struct 
 {
     enum rc rc;
 
-    RETURN_IF_ERR(check_room(c, err));
-    scratch_reserve(c, keys->count);
+    RETURN_IF_ERR(rows_check_room(c, err));
+    rows_scratch(c, keys->count);
     rows_enter(c);
     c->lookups += keys->count;
     for (uint32_t from = 0; from < keys->count; from += FIND_CHUNK) {
         uint32_t to = from + FIND_CHUNK < keys->count ? from + FIND_CHUNK : keys->count;
 
-        find_chunk(c, keys, from, to);
+        rows_find(c, keys, from, to);
         for (uint32_t i = from; i < to; i++) {
             uint32_t ref = c->found[i];
 
@@ -770,21 +768,21 @@ static uint32_t found_now(const struct row_cache *c, uint32_t i, struct bytes ke
 enum rc row_cache_put(struct row_cache *c, const struct key_batch *keys, const struct bytes *values,
                       bool below_empty, struct err *err)
 {
-    RETURN_IF_ERR(check_room(c, err));
+    RETURN_IF_ERR(rows_check_room(c, err));
     RETURN_IF_ERR(check_values(c, keys, values, err));
-    scratch_reserve(c, keys->count);
+    rows_scratch(c, keys->count);
     rows_enter(c);
     c->lookups += keys->count;
     for (uint32_t from = 0; from < keys->count; from += FIND_CHUNK) {
         uint32_t to = from + FIND_CHUNK < keys->count ? from + FIND_CHUNK : keys->count;
 
-        find_chunk(c, keys, from, to);
+        rows_find(c, keys, from, to);
         for (uint32_t i = from; i < to; i++) {
             struct bytes key = key_batch_at(keys, i);
             uint32_t ref = found_now(c, i, key);
 
             if (ref == 0) {
-                ref = row_add(c, c->tags[i], key, cap_of(c, key.len, values[i].len));
+                ref = row_add(c, c->tags[i], key, row_value_cap(c, key.len, values[i].len));
                 row_at(c, ref)->below = below_empty ? BELOW_NO : BELOW_UNKNOWN;
             } else {
                 row_touch(row_at(c, ref));
@@ -799,14 +797,14 @@ enum rc row_cache_put(struct row_cache *c, const struct key_batch *keys, const s
 enum rc row_cache_del(struct row_cache *c, const struct key_batch *keys, bool below_empty,
                       struct err *err)
 {
-    RETURN_IF_ERR(check_room(c, err));
-    scratch_reserve(c, keys->count);
+    RETURN_IF_ERR(rows_check_room(c, err));
+    rows_scratch(c, keys->count);
     rows_enter(c);
     c->lookups += keys->count;
     for (uint32_t from = 0; from < keys->count; from += FIND_CHUNK) {
         uint32_t to = from + FIND_CHUNK < keys->count ? from + FIND_CHUNK : keys->count;
 
-        find_chunk(c, keys, from, to);
+        rows_find(c, keys, from, to);
         for (uint32_t i = from; i < to; i++) {
             struct bytes key = key_batch_at(keys, i);
             uint32_t ref = found_now(c, i, key);
@@ -828,9 +826,9 @@ void row_cache_del_cached(struct row_cache *c, const struct key_batch *keys, uin
                           uint32_t *other_count)
 {
     *other_count = 0;
-    scratch_reserve(c, keys->count);
+    rows_scratch(c, keys->count);
     rows_enter(c);
-    find_chunk(c, keys, 0, keys->count);
+    rows_find(c, keys, 0, keys->count);
     for (uint32_t i = 0; i < keys->count; i++) {
         uint32_t ref = found_now(c, i, key_batch_at(keys, i));
 

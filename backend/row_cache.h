@@ -136,6 +136,23 @@ void row_list_free(struct row_list *l);
 /* Whether the key is cached; *out then. */
 bool row_cache_peek(struct row_cache *c, struct bytes key, struct row_view *out);
 
+/* ---- loading (ROWS_DIRTY) -------------------------------------------------------------------- */
+
+/* Rows that were read from the database behind the task's back come in. From load_begin on, which
+ * is to come before that reading, a key that is not cached has not changed since, and a key that is
+ * wins: so no tombstone is dropped meanwhile, though it is in the database, and an eviction ends
+ * the load. */
+void row_cache_load_begin(struct row_cache *c);
+/* About as many rows will come: room for them in the index. */
+void row_cache_load_expect(struct row_cache *c, uint64_t rows);
+/* Adds those whose keys are not cached; each key once. *loading false: the load has ended, nothing
+ * is added. RC_CORRUPT: a value of another size than the state's; RC_LIMIT. */
+MUST_USE enum rc row_cache_load(struct row_cache *c, const struct key_batch *keys,
+                                const struct bytes *values, bool *loading, struct err *err);
+void row_cache_load_end(struct row_cache *c);
+/* What a row takes beside its key and value, on average: its place in the index included. */
+size_t row_cache_row_bytes(const struct row_cache *c);
+
 /* ---- eviction (ROWS_DIRTY) ------------------------------------------------------------------- */
 
 /* Rows to be written, in bytewise order of their keys, handed out piece by piece. */

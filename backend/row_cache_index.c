@@ -17,22 +17,40 @@ static void index_put(struct index *ix, uint32_t tag, uint32_t ref)
     ix->slots[s] = (struct slot){tag, ref};
 }
 
+static void index_grow(struct index *ix, uint32_t bits)
+{
+    struct index bigger = {.bits = bits, .count = ix->count};
+
+    ASSERT(bigger.bits <= INDEX_BITS_MAX);
+    bigger.slots = mem_alloc_huge(index_bytes(&bigger));
+    memset(bigger.slots, 0, index_bytes(&bigger));
+    for (size_t i = 0; ix->slots != NULL && i < (size_t)1 << ix->bits; i++) {
+        if (ix->slots[i].ref != 0)
+            index_put(&bigger, ix->slots[i].tag, ix->slots[i].ref);
+    }
+    mem_free(ix->slots);
+    *ix = bigger;
+}
+
+static bool index_is_full(uint64_t count, uint32_t bits)
+{
+    return count * 8 >= 5ull << bits;
+}
+
+void index_reserve(struct index *ix, uint64_t count)
+{
+    uint32_t bits = ix->slots == NULL ? INDEX_BITS_MIN : ix->bits;
+
+    while (bits < INDEX_BITS_MAX && index_is_full(count, bits))
+        bits++;
+    if (ix->slots == NULL || bits > ix->bits)
+        index_grow(ix, bits);
+}
+
 static void index_add(struct index *ix, uint32_t tag, uint32_t ref)
 {
-    if (ix->slots == NULL || (uint64_t)ix->count * 8 >= (5ull << ix->bits)) {
-        struct index bigger = {.bits = ix->slots == NULL ? INDEX_BITS_MIN : ix->bits + 1,
-                               .count = ix->count};
-
-        ASSERT(bigger.bits <= INDEX_BITS_MAX);
-        bigger.slots = mem_alloc_huge(index_bytes(&bigger));
-        memset(bigger.slots, 0, index_bytes(&bigger));
-        for (size_t i = 0; ix->slots != NULL && i < (size_t)1 << ix->bits; i++) {
-            if (ix->slots[i].ref != 0)
-                index_put(&bigger, ix->slots[i].tag, ix->slots[i].ref);
-        }
-        mem_free(ix->slots);
-        *ix = bigger;
-    }
+    if (ix->slots == NULL || index_is_full(ix->count, ix->bits))
+        index_grow(ix, ix->slots == NULL ? INDEX_BITS_MIN : ix->bits + 1);
     index_put(ix, tag, ref);
     ix->count++;
 }

@@ -83,6 +83,7 @@ struct row_cache {
     uint8_t **closed_bases;   /* the slabs as they were at the close, for the writer */
     uint32_t *closed_used;
     uint32_t closed_slab_count;
+    bool loading; /* rows read earlier may still come in: see row_cache_load_begin */
     bool closed_whole; /* the closed epoch's writer gets every row, not only the dirty ones */
 
     uint32_t *tags, *found,
@@ -196,6 +197,14 @@ void rows_enter(struct row_cache *c); /* takes the mutex when a writer is at wor
 void rows_leave(struct row_cache *c);
 uint32_t row_alloc(struct row_cache *c, uint32_t key_len, uint32_t value_cap, bool cow);
 void slab_free(struct row_cache *c, uint32_t id);
+/* Rows of keys[from..to) into c->found, their hash tags into c->tags. */
+void rows_find(struct row_cache *c, const struct key_batch *keys, uint32_t from, uint32_t to);
+void rows_scratch(struct row_cache *c, uint32_t count); /* found and tags for so many keys */
+MUST_USE enum rc rows_check_room(const struct row_cache *c, struct err *err);
+/* A row in the index, its value not yet set. */
+uint32_t row_add(struct row_cache *c, uint32_t tag, struct bytes key, uint32_t value_cap);
+/* Room of a value's row, so that it fills whole units. */
+uint32_t row_value_cap(const struct row_cache *c, size_t key_len, size_t value_len);
 /* Puts a ',' and `more` behind the row's value, which has *had bytes, or makes the row. The key is
  * known to be cached if it exists. false: the value would exceed the limit. */
 bool row_append(struct row_cache *c, uint32_t tag, struct bytes key, struct bytes more,
@@ -205,6 +214,7 @@ bool row_append(struct row_cache *c, uint32_t tag, struct bytes key, struct byte
 uint32_t index_find(const struct row_cache *c, uint32_t tag, struct bytes key);
 /* First row of the chain of an owner or a namespace, or 0. */
 uint32_t chain_head(const struct row_cache *c, struct bytes name);
+void index_reserve(struct index *ix, uint64_t count);            /* room for so many in all */
 void row_link(struct row_cache *c, uint32_t ref);                /* into index and chain; counts */
 void row_unlink(struct row_cache *c, uint32_t ref);              /* and out of them */
 void row_moved(struct row_cache *c, uint32_t from, uint32_t to); /* index and chain follow */

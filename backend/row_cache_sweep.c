@@ -247,6 +247,8 @@ static size_t slabs_reap(struct row_cache *c)
 /* Tombstones that are in the database say nothing that it does not say. */
 static void drop_tombstones(struct row_cache *c)
 {
+    if (c->loading)
+        return;
     for (uint32_t n = 0; n < TIDY_TOMBSTONES && c->tombs.count > 0; n++) {
         uint32_t ref = c->tombs.at[--c->tombs.count];
         struct row *r = row_at(c, ref);
@@ -457,6 +459,7 @@ enum rc row_cache_evict(struct row_cache *c, size_t want_bytes, struct row_sink 
 
     *evicted = (struct row_evicted){0};
     ASSERT(c->group->mode == ROWS_DIRTY && c->pins == 0);
+    c->loading = false; /* a row that leaves may have changed since it was read */
     row_group_retire_done(c->group);
     ASSERT(!c->group->open);
     reaped = slabs_reap(c);

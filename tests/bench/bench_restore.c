@@ -9,8 +9,8 @@
  * keys as fast as it can:
  *
  *     open     all subtasks are open           first    each has had its first record
- *     ready    from then on the rate is 90 % of that of a job with this parallelism whose rows are
- * all cached
+ *     ready    from then on each does 90 % of the updates that one does whose rows are all cached,
+ * a second of its thread's CPU: so other programs beside matter less
  *
  * Milliseconds of wall time from the start of the restore, the page cache is warm; and of CPU: of
  * the threads that open, and of the process until it is ready. A scenario whose counters do not add
@@ -32,10 +32,10 @@
 #define SUBTASKS_MAX 4u
 #define BATCH 2048u
 #define VALUE_BYTES 48u
-#define SLICE_NS (20 * NS_PER_MS)
-#define SLICES_MAX 3000u /* a minute */
-#define READY_SLICES 10u /* in a row */
-#define STEADY_SLICES 100u
+#define MARK_MS 20.0
+#define MARKS 10u        /* that a subtask must keep up the rate */
+#define STEADY_MS 1000.0 /* of CPU; before that as much for warming up */
+#define READY_MOST_MS 60000
 
 static const struct state_desc desc = {"accState",
                                        STATE_VALUE,
@@ -75,21 +75,21 @@ struct subtask {
     const char *dir;
     uint64_t random, adds, per_mille; /* per_mille: of all keys, in `change` */
     int64_t started_ns, open_ns, first_ns;
-    double open_cpu_ms; /* of its thread */
-    _Atomic uint32_t
-        slices[SLICES_MAX + 1]; /* updates in each; the last one takes what comes later */
+    double open_cpu_ms;       /* of its thread */
+    double rate;              /* updates a ms of CPU: to be reached, or found */
+    _Atomic int64_t ready_ns; /* 0: not yet */
     atomic_bool stop;
     struct thread *thread;
 };
 struct source { /* a job that wrote checkpoints */
     struct keyed_handle handles[SUBTASKS_MAX];
     uint64_t adds; /* updates that the last one holds */
-    double rate;   /* a second, with all rows cached */
+    double rate;   /* a ms of a subtask's CPU, with all rows cached */
 };
 struct figures {
     uint32_t from, to;
     double open_ms, first_ms, ready_ms; /* ready_ms < 0: not within a minute */
-    double open_cpu_ms, ready_cpu_ms, steady_per_s;
+    double open_cpu_ms, ready_cpu_ms, steady_per_cpu_s;
     uint64_t bytes, files;
 };
 
@@ -201,29 +201,66 @@ static void change(void *arg)
     update(t);
 }
 
-/* Opens if need be, then random updates until told to stop. */
+static void update_random(struct subtask *t, uint32_t count)
+{
+    while (t->keys.count < count)
+        add_key(t, splitmix64(t->random++) % t->bench->o.keys);
+    update(t);
+}
+
+/* A moment of a subtask. */
+struct mark {
+    double cpu_ms;
+    uint64_t adds;
+    int64_t ns;
+};
+
+static struct mark mark_now(const struct subtask *t)
+{
+    return (struct mark){thread_cpu_ms(), t->adds,
+                         clock_mono_ns(t->bench->env->clock) - t->started_ns};
+}
+
+/* Opens, then random updates until told to stop. */
 static void run(void *arg)
 {
     struct subtask *t = arg;
-    struct clock *clock = t->bench->env->clock;
+    struct mark marks[MARKS];
+    uint32_t count = 0;
 
-    if (t->backend == NULL)
-        open_subtask(t);
-    t->open_ns = clock_mono_ns(clock) - t->started_ns;
-    t->open_cpu_ms = thread_cpu_ms();
+    open_subtask(t);
+    marks[0] = mark_now(t);
+    t->open_ns = marks[0].ns;
+    t->open_cpu_ms = marks[0].cpu_ms;
+    update_random(t, 1);
+    t->first_ns = mark_now(t).ns;
     while (!atomic_load_explicit(&t->stop, memory_order_relaxed)) {
-        uint32_t want = t->first_ns == 0 ? 1 : BATCH;
-        uint64_t slice;
+        struct mark now, then = marks[count % MARKS];
 
-        while (t->keys.count < want)
-            add_key(t, splitmix64(t->random++) % t->bench->o.keys);
-        update(t);
-        slice = (uint64_t)(clock_mono_ns(clock) - t->started_ns) / SLICE_NS;
-        if (t->first_ns == 0)
-            t->first_ns = clock_mono_ns(clock) - t->started_ns;
-        atomic_fetch_add_explicit(&t->slices[slice < SLICES_MAX ? slice : SLICES_MAX], want,
-                                  memory_order_relaxed);
+        update_random(t, BATCH);
+        now = mark_now(t);
+        if (now.cpu_ms - marks[(count + MARKS - 1) % MARKS].cpu_ms < MARK_MS && count > 0)
+            continue;
+        if (count >= MARKS && atomic_load(&t->ready_ns) == 0 &&
+            (double)(now.adds - then.adds) >= 0.9 * t->rate * (now.cpu_ms - then.cpu_ms))
+            atomic_store(&t->ready_ns, then.ns);
+        marks[count++ % MARKS] = now;
     }
+}
+
+/* The rate of random updates, all rows being cached. */
+static void run_steady(void *arg)
+{
+    struct subtask *t = arg;
+    struct mark begin = mark_now(t), half = begin, now = begin;
+
+    while (now.cpu_ms < begin.cpu_ms + 2 * STEADY_MS) {
+        update_random(t, BATCH);
+        now = mark_now(t);
+        if (now.cpu_ms < begin.cpu_ms + STEADY_MS)
+            half = now;
+    }
+    t->rate = (double)(now.adds - half.adds) / (now.cpu_ms - half.cpu_ms);
 }
 
 static void write_snapshot(void *arg)
@@ -307,38 +344,11 @@ static void close_all(struct subtask *set, uint32_t count)
     mem_free(set);
 }
 
-/* Updates in slices [from, from + n). */
-static uint64_t updates_in(struct subtask *set, uint32_t count, uint32_t from, uint32_t n)
-{
-    uint64_t sum = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t s = from; s < from + n; s++)
-            sum += atomic_load_explicit(&set[i].slices[s], memory_order_relaxed);
-    }
-    return sum;
-}
-
 static void stop_all(struct subtask *set, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         atomic_store(&set[i].stop, true);
     join(set, count);
-}
-
-/* Updates a second of a job whose rows are all cached. */
-static double steady(struct subtask *set, uint32_t count)
-{
-    struct clock *clock = set[0].bench->env->clock;
-    int64_t now = clock_mono_ns(clock);
-
-    for (uint32_t i = 0; i < count; i++)
-        set[i].started_ns = now;
-    start(set, count, run);
-    clock_sleep_ns(clock, STEADY_SLICES * SLICE_NS);
-    stop_all(set, count);
-    return (double)updates_in(set, count, STEADY_SLICES / 2, STEADY_SLICES / 2) /
-           ((double)(STEADY_SLICES / 2 * SLICE_NS) / (double)NS_PER_S);
 }
 
 static void make_source(struct bench *b, uint32_t parallelism, struct source *out)
@@ -360,7 +370,10 @@ static void make_source(struct bench *b, uint32_t parallelism, struct source *ou
         out->handles[i] = set[i].handle;
         out->adds += set[i].adds;
     }
-    out->rate = steady(set, parallelism);
+    each(set, parallelism, run_steady);
+    out->rate = 0;
+    for (uint32_t i = 0; i < parallelism; i++)
+        out->rate += set[i].rate / parallelism;
     close_all(set, parallelism);
 }
 
@@ -378,20 +391,23 @@ static void assign(struct subtask *set, uint32_t count, const struct keyed_handl
     }
 }
 
-/* Waits until READY_SLICES in a row were at 90 %; ms from the start to the first of them, or -1. */
-static double wait_ready(struct subtask *set, uint32_t count, double rate)
+/* Waits until all subtasks are ready; ms, or -1. */
+static double wait_ready(struct subtask *set, uint32_t count)
 {
-    double enough = 0.9 * rate * (double)(READY_SLICES * SLICE_NS) / (double)NS_PER_S;
     struct clock *clock = set[0].bench->env->clock;
+    int64_t last = 0;
 
-    for (uint32_t s = 0; s + READY_SLICES < SLICES_MAX; s++) {
-        while (clock_mono_ns(clock) - set[0].started_ns <
-               (int64_t)(s + READY_SLICES + 1) * SLICE_NS)
-            clock_sleep_ns(clock, SLICE_NS / 4);
-        if ((double)updates_in(set, count, s, READY_SLICES) >= enough)
-            return (double)(s * SLICE_NS) / (double)NS_PER_MS;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t ready;
+
+        while ((ready = atomic_load(&set[i].ready_ns)) == 0) {
+            if (clock_mono_ns(clock) - set[i].started_ns > READY_MOST_MS * NS_PER_MS)
+                return -1;
+            clock_sleep_ns(clock, NS_PER_MS);
+        }
+        last = ready > last ? ready : last;
     }
-    return -1;
+    return (double)last / NS_PER_MS;
 }
 
 static void check_all(struct bench *b, struct subtask *set, uint32_t count, uint64_t adds)
@@ -416,20 +432,18 @@ static struct figures scenario(struct bench *b, const struct source *source, uin
 {
     const struct keyed_handle *handles = source->handles;
     struct subtask *set = subtasks_new(b, to);
-    struct figures f = {.from = from, .to = to, .steady_per_s = rate};
+    struct figures f = {.from = from, .to = to, .steady_per_cpu_s = 1e3 * rate};
     double cpu = cpu_ms();
     int64_t now = clock_mono_ns(b->env->clock);
     uint64_t adds = source->adds;
 
     assign(set, to, handles, from);
-    for (uint32_t i = 0; i < to; i++)
-        set[i].started_ns = now;
-    start(set, to, run);
     for (uint32_t i = 0; i < to; i++) {
-        while (updates_in(&set[i], 1, 0, SLICES_MAX + 1) == 0)
-            clock_sleep_ns(b->env->clock, NS_PER_MS / 2);
+        set[i].started_ns = now;
+        set[i].rate = rate;
     }
-    f.ready_ms = wait_ready(set, to, rate);
+    start(set, to, run);
+    f.ready_ms = wait_ready(set, to);
     f.ready_cpu_ms = cpu_ms() - cpu;
     stop_all(set, to);
     for (uint32_t i = 0; i < to; i++) {
@@ -487,9 +501,9 @@ static bool parse_options(int argc, char **argv, struct options *o)
 static void print_figures(const struct figures *f)
 {
     printf("%u -> %u  open %8.1f ms (CPU %8.1f)  first %8.1f ms  ready %8.0f ms (CPU %8.0f)  "
-           "steady %.2f M/s  %.1f MB in %llu files\n",
+           "steady %.2f M/CPU s  %.1f MB in %llu files\n",
            f->from, f->to, f->open_ms, f->open_cpu_ms, f->first_ms, f->ready_ms, f->ready_cpu_ms,
-           1e-6 * f->steady_per_s, 1e-6 * (double)f->bytes, (unsigned long long)f->files);
+           1e-6 * f->steady_per_cpu_s, 1e-6 * (double)f->bytes, (unsigned long long)f->files);
     fflush(stdout);
 }
 
@@ -507,10 +521,10 @@ static bool write_json(const struct options *o, const struct figures *figures, s
         fprintf(out,
                 "%s{\"from\":%u,\"to\":%u,\"open_ms\":%.1f,\"open_cpu_ms\":%.1f,"
                 "\"first_record_ms\":%.1f,"
-                "\"ready_ms\":%.0f,\"ready_cpu_ms\":%.0f,\"steady_per_s\":%.0f,\"bytes\":%llu,"
+                "\"ready_ms\":%.0f,\"ready_cpu_ms\":%.0f,\"steady_per_cpu_s\":%.0f,\"bytes\":%llu,"
                 "\"files\":%llu}",
                 i == 0 ? "" : ",", f->from, f->to, f->open_ms, f->open_cpu_ms, f->first_ms,
-                f->ready_ms, f->ready_cpu_ms, f->steady_per_s, (unsigned long long)f->bytes,
+                f->ready_ms, f->ready_cpu_ms, f->steady_per_cpu_s, (unsigned long long)f->bytes,
                 (unsigned long long)f->files);
     }
     fprintf(out, "]}\n");

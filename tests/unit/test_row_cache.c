@@ -115,6 +115,12 @@ struct world {
     struct rng rng;
     uint32_t fixed;
     bool dirty_mode;
+    bool complete; /* every row that lives is cached */
+    /* A load under way: what was read of the database at its begin, and how much has come in. */
+    bool loading;
+    struct model_state read;
+    size_t loaded;
+    uint64_t loads, loads_ended;
 };
 
 static void world_init(struct world *w, enum row_mode mode, uint32_t fixed, bool is_map,
@@ -137,12 +143,64 @@ static void world_release(struct world *w)
     buf_release(&w->below.loaded);
     mutex_release(&w->below.mutex);
     model_release(&w->model);
+    model_release(&w->read);
     key_builder_release(&w->keys);
 }
 
 static struct row_loader *world_loader(struct world *w)
 {
-    return w->dirty_mode ? &w->below.loader : NULL;
+    return w->dirty_mode && !w->complete ? &w->below.loader : NULL;
+}
+
+static void load_begin(struct world *w)
+{
+    row_cache_load_begin(w->cache);
+    model_release(&w->read);
+    mutex_lock(&w->below.mutex); /* a writer may be at work */
+    model_copy(&w->below.rows, &w->read);
+    mutex_unlock(&w->below.mutex);
+    w->loaded = 0;
+    w->loading = true;
+    if (rng_below(&w->rng, 2) == 0)
+        row_cache_load_expect(w->cache, w->read.count);
+}
+
+/* The next rows that were read come in. */
+static void load_some(struct world *w, size_t max)
+{
+    struct key_builder keys;
+    struct key_batch batch;
+    struct bytes values[64];
+    bool loading;
+    struct err err = {0};
+
+    key_builder_init(&keys, 128, KEY_NS_VOID);
+    for (; keys.count < max && w->loaded < w->read.count; w->loaded++) {
+        values[keys.count] = w->read.entries[w->loaded].value;
+        ck_assert_ok(key_builder_add_raw(&keys, w->read.entries[w->loaded].key, &err));
+    }
+    batch = key_builder_batch(&keys);
+    ck_assert_ok(row_cache_load(w->cache, &batch, values, &loading, &err));
+    if (!loading) {
+        w->loads_ended++;
+        w->loading = false;
+    } else if (w->loaded == w->read.count) {
+        row_cache_load_end(w->cache);
+        w->loads++;
+        w->loading = false;
+        w->complete = true;
+    }
+    key_builder_release(&keys);
+}
+
+static void evict(struct world *w, size_t bytes)
+{
+    struct row_evicted evicted;
+    struct err err = {0};
+
+    ck_assert_ok(row_cache_evict(w->cache, bytes, &w->below.sink, &evicted, &err));
+    if (evicted.live > 0)
+        w->complete = false;
 }
 
 static uint32_t fill_keys(struct world *w, uint64_t space)
@@ -207,7 +265,7 @@ static void do_put(struct world *w, struct key_batch keys)
             put_le64(data + i * 300 + j, rng_u64(&w->rng));
         values[i] = bytes_of(data + i * 250, len);
     }
-    ck_assert_ok(row_cache_put(w->cache, &keys, values, false, &err));
+    ck_assert_ok(row_cache_put(w->cache, &keys, values, w->complete, &err));
     for (uint32_t i = 0; i < keys.count; i++)
         model_put(&w->model, key_batch_at(&keys, i), values[i]);
 }
@@ -216,7 +274,7 @@ static void do_del(struct world *w, struct key_batch keys)
 {
     struct err err = {0};
 
-    ck_assert_ok(row_cache_del(w->cache, &keys, false, &err));
+    ck_assert_ok(row_cache_del(w->cache, &keys, w->complete, &err));
     for (uint32_t i = 0; i < keys.count; i++)
         model_del(&w->model, key_batch_at(&keys, i));
 }
@@ -245,6 +303,10 @@ static void random_step(struct world *w, uint64_t space)
         do_del(w, keys);
     }
     row_cache_tidy(w->cache);
+    if (w->loading)
+        load_some(w, rng_below(&w->rng, 64));
+    else if (w->dirty_mode && rng_below(&w->rng, 8) == 0)
+        load_begin(w);
 }
 
 /* Live rows of the cache over what lies below. */
@@ -359,15 +421,9 @@ START_TEST(random_batches_agree_with_a_sorted_map)
 
     world_init(&w, shapes[shape].mode, shapes[shape].fixed, shapes[shape].is_map, seed);
     for (int step = 0; step < 120; step++) {
-        struct err err = {0};
-
         random_step(&w, shapes[shape].space);
-        if (w.dirty_mode && rng_below(&w.rng, 10) == 0) {
-            struct row_evicted evicted;
-
-            ck_assert_ok(row_cache_evict(w.cache, rng_below(&w.rng, 3) * 40000, &w.below.sink,
-                                         &evicted, &err));
-        }
+        if (w.dirty_mode && rng_below(&w.rng, 15) == 0)
+            evict(&w, rng_below(&w.rng, 3) * 40000);
         if (rng_below(&w.rng, 20) == 0) {
             struct model_state at_close;
             struct writer x = {&w, {0}};
@@ -418,6 +474,7 @@ START_TEST(random_batches_agree_with_a_sorted_map)
         }
     }
     check_contents(&w);
+    ck_assert(!w.dirty_mode || w.loads + w.loads_ended > 0);
     world_release(&w);
 }
 END_TEST
@@ -533,6 +590,111 @@ START_TEST(tombstone_on_its_way_to_the_database_is_not_forgotten)
     do_get(&w, keys); /* asserts absence */
     row_snapshot_free(s);
     row_snapshot_done(w.group);
+    world_release(&w);
+}
+END_TEST
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+/* One row below, and a load that has read it. */
+static struct key_batch loading_world(struct world *w)
+{
+    world_init(w, ROWS_DIRTY, 16, false, 5);
+    add_key(&w->keys, 1);
+    do_upsert(w, key_builder_batch(&w->keys));
+    evict(w, SIZE_MAX);
+    load_begin(w);
+    return key_builder_batch(&w->keys);
+}
+
+static void flush_epoch(struct world *w)
+{
+    struct writer x = {w, {0}};
+
+    row_group_close(w->group);
+    write_snapshot(&x);
+    row_group_retire(w->group);
+}
+
+START_TEST(loaded_row_is_found_without_a_lookup_and_is_not_written_again)
+{
+    struct world w;
+    struct key_batch keys = loading_world(&w);
+    uint64_t puts = w.below.puts;
+
+    load_some(&w, 64);
+    ck_assert(w.complete);
+    w.below.fail = true; /* nobody asks */
+    do_upsert(&w, keys);
+    w.below.fail = false;
+    flush_epoch(&w);
+    ck_assert_uint_eq(w.below.puts, puts + 1);
+    flush_epoch(&w);
+    ck_assert_uint_eq(w.below.puts, puts + 1);
+    world_release(&w);
+}
+END_TEST
+
+/* Deleted, and the deletion written, after it was read: the tombstone must still be there. */
+START_TEST(loaded_row_that_was_deleted_meanwhile_stays_deleted)
+{
+    struct world w;
+    struct key_batch keys = loading_world(&w);
+    struct row_cache_stats stats;
+
+    do_del(&w, keys);
+    flush_epoch(&w);
+    ck_assert_uint_eq(w.below.rows.count, 0);
+    row_cache_tidy(w.cache);
+    row_cache_tidy(w.cache);
+    load_some(&w, 64);
+    do_get(&w, keys); /* asserts absence */
+    row_cache_tidy(w.cache);
+    row_cache_stats(w.cache, &stats);
+    ck_assert_uint_eq(stats.rows, 0); /* it goes when the load has ended */
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(loaded_row_that_was_changed_meanwhile_keeps_the_change)
+{
+    struct world w;
+    struct key_batch keys = loading_world(&w);
+
+    do_put(&w, keys);
+    if (_i == 1)
+        flush_epoch(&w);
+    load_some(&w, 64);
+    do_get(&w, keys);
+    world_release(&w);
+}
+END_TEST
+
+/* Changed, written and evicted: what was read is old, and nothing in the cache says so. */
+START_TEST(eviction_ends_a_load)
+{
+    struct world w;
+    struct key_batch keys = loading_world(&w);
+
+    do_put(&w, keys);
+    evict(&w, SIZE_MAX);
+    load_some(&w, 64);
+    ck_assert(!w.loading && !w.complete);
+    do_get(&w, keys);
+    world_release(&w);
+}
+END_TEST
+
+START_TEST(loaded_value_of_another_size_is_damage)
+{
+    struct world w;
+    struct key_batch keys = loading_world(&w);
+    struct bytes value = bytes_of("short", 5);
+    bool loading;
+    struct err err = {0};
+
+    ck_assert_rc_msg(row_cache_load(w.cache, &keys, &value, &loading, &err), RC_CORRUPT,
+                     "5 bytes, the state's values have 16");
     world_release(&w);
 }
 END_TEST
@@ -684,6 +846,11 @@ TEST_MAIN("row_cache",
           tcase_add_test(tc, row_that_is_born_and_dies_between_flushes_never_gets_below);
           tcase_add_test(tc, deleting_what_exists_below_leaves_a_tombstone);
           tcase_add_test(tc, tombstone_on_its_way_to_the_database_is_not_forgotten);
+          tcase_add_test(tc, loaded_row_is_found_without_a_lookup_and_is_not_written_again);
+          tcase_add_test(tc, loaded_row_that_was_deleted_meanwhile_stays_deleted);
+          tcase_add_loop_test(tc, loaded_row_that_was_changed_meanwhile_keeps_the_change, 0, 2);
+          tcase_add_test(tc, eviction_ends_a_load);
+          tcase_add_test(tc, loaded_value_of_another_size_is_damage);
           tcase_add_test(tc, failed_lookups_and_writes_change_nothing);
           tcase_add_test(tc, eviction_frees_memory_and_keeps_what_was_used_again);
           tcase_add_test(tc, memory_of_dead_rows_comes_back);
