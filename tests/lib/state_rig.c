@@ -6,7 +6,7 @@ size_t rig_options(const struct rig *r, vv_option *options)
 {
     options[0] = (vv_option){"state.backend.type", r->backend};
     options[1] = (vv_option){"state.backend.rocksdb.localdir", tmpdir_at(r->tmp, "local")};
-    options[2] = (vv_option){"state.backend.rocksdb.memory.fixed-per-slot", "8 mb"};
+    options[2] = (vv_option){"state.backend.rocksdb.memory.fixed-per-slot", "32 mb"};
     return 3;
 }
 

@@ -634,7 +634,7 @@ START_TEST(expired_rows_leave_the_disk_without_being_read)
             ck_assert_uint_lt(last, 20000);
         sim_clock_advance_ms(&sim, 1000);
     }
-    ck_assert_uint_gt(full, 1000000);
+    ck_assert_uint_gt(full, 500000);
     state_close(s);
     open_backend(BACKEND_ROCKSDB, &h);
     s = open_kind(STATE_VALUE, 16, 2000, NULL);
