@@ -66,7 +66,7 @@ struct rocks_db {
 const char *__tsan_default_suppressions(void) __attribute__((visibility("default")));
 const char *__tsan_default_suppressions(void)
 {
-    return "race:rocksdb::\nrace:libstdc++.so\n";
+    return "race:rocksdb::\nrace:libstdc++.so\nrace:libzstd.so\n";
 }
 #endif
 
