@@ -3,6 +3,8 @@
 #include "checkpoint/state_types.h"
 #include "job/operator/totals_fit.h"
 
+#include <stdlib.h>
+
 static const char *line(struct arena *a, const uint8_t **at, const uint8_t *end)
 {
     const uint8_t *from = *at, *to = from;
