@@ -2,6 +2,7 @@
 
 #include "backend/rocks_intake_shim.h"
 #include "backend/rocks_priv.h"
+#include "backend/rocks_quiet.h"
 #include "backend/rocks_shim.h"
 #include "base/arena.h"
 #include "base/thread.h"
@@ -55,14 +56,8 @@ struct rocks_db {
     atomic_int open_handles; /* iterators, batches, runs */
 };
 
-#if !defined(__SANITIZE_THREAD__) && defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__ 1
-#endif
-#endif
 #if defined(__SANITIZE_THREAD__)
-/* The library is linked uninstrumented: the thread sanitizer sees its memory come and go, but not
- * its atomics. */
+/* Threads of its own, and what they share with ours: see rocks_quiet.h. */
 const char *__tsan_default_suppressions(void) __attribute__((visibility("default")));
 const char *__tsan_default_suppressions(void)
 {
@@ -557,14 +552,18 @@ enum rc rocks_get(struct rocks_cf *cf, const struct bytes *keys, uint32_t count,
     for (uint32_t from = 0; from < count && error == NULL; from += GET_CHUNK) {
         uint32_t n = count - from < GET_CHUNK ? count - from : GET_CHUNK;
 
+        rocks_quiet_begin();
         shim_multi_get(db->getter, db->db, cf->handle,
                        (const struct shim_slice *)(const void *)(keys + from), n,
                        (struct shim_slice *)(void *)(values + from), &error);
+        rocks_quiet_end();
         for (uint32_t i = from; i < from + n && error == NULL; i++) {
             if (values[i].data != NULL)
                 buf_append(&db->got, values[i].data, values[i].len);
         }
+        rocks_quiet_begin();
         shim_getter_reset(db->getter);
+        rocks_quiet_end();
     }
     for (size_t i = 0, at = 0; i < count && error == NULL; i++) { /* the buffer holds still now */
         if (values[i].data == NULL)
@@ -606,7 +605,9 @@ struct rocks_iter *rocks_iter_new(struct rocks_cf *cf, struct bytes lower, struc
     if (upper.len > 0)
         rocksdb_readoptions_set_iterate_upper_bound(it->options, (const char *)it->upper.data,
                                                     upper.len);
+    rocks_quiet_begin();
     it->it = rocksdb_create_iterator_cf(cf->db->db, it->options, cf->handle);
+    rocks_quiet_end();
     return it;
 }
 
@@ -618,10 +619,12 @@ bool rocks_iter_next(struct rocks_iter *it, struct bytes *key, struct bytes *val
     *rc = RC_OK;
     if (it->ended)
         return false;
+    rocks_quiet_begin();
     if (it->started)
         rocksdb_iter_next(it->it);
     else
         rocksdb_iter_seek_to_first(it->it);
+    rocks_quiet_end();
     it->started = true;
     if (!rocksdb_iter_valid(it->it)) {
         it->ended = true;
@@ -638,7 +641,9 @@ void rocks_iter_free(struct rocks_iter *it)
 {
     if (it == NULL)
         return;
+    rocks_quiet_begin();
     rocksdb_iter_destroy(it->it);
+    rocks_quiet_end();
     rocksdb_readoptions_destroy(it->options);
     buf_release(&it->lower);
     buf_release(&it->upper);
