@@ -278,6 +278,7 @@ enum rc rows_put_at(struct state *s, const struct key_batch *keys, const struct 
     }
     changed_clear(s);
     buf_clear(&s->data);
+    buf_reserve(&s->data, 1); /* a value of 0 bytes is not none */
     state_reserve(s, keys->count);
     for (uint32_t i = 0; i < keys->count; i++) {
         size_t start = s->data.len;

@@ -225,17 +225,21 @@ enum rc state_get(struct state *s, const struct key_batch *keys, struct bytes *v
 
 /* ---- merging namespaces ---------------------------------------------------------------------- */
 
-/* The sources without the target itself, in s->joined. */
+/* The sources, each once and without the target itself, in s->joined. */
 static enum rc other_sources(struct state *s, struct bytes target, const struct key_batch *sources,
                              struct key_batch *out, struct err *err)
 {
+    struct places places = find_places(sources);
+    enum rc rc = RC_OK;
+
     key_builder_clear(&s->joined);
-    for (uint32_t i = 0; i < sources->count; i++) {
-        if (!bytes_eq(key_batch_at(sources, i), target))
-            RETURN_IF_ERR(key_builder_add_raw(&s->joined, key_batch_at(sources, i), err));
+    for (uint32_t i = 0; rc == RC_OK && i < sources->count; i++) {
+        if (places.first[i] && !bytes_eq(key_batch_at(sources, i), target))
+            rc = key_builder_add_raw(&s->joined, key_batch_at(sources, i), err);
     }
+    places_release(&places);
     *out = key_builder_batch(&s->joined);
-    return RC_OK;
+    return rc;
 }
 
 static enum rc merge_lists(struct state *s, struct bytes target, const struct key_batch *sources,

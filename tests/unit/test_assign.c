@@ -112,7 +112,10 @@ static const struct {
     {LIST_SPLIT, 4, {"00 21 ", "01 ", "02 ", "20 "}},
     {LIST_UNION, 2, {"00 01 02 20 21 ", "00 01 02 20 21 "}},
     {LIST_UNION, 3, {"00 01 02 20 21 ", "00 01 02 20 21 ", "00 01 02 20 21 "}},
+    {LIST_UNION, 1, {"00 01 02 20 21 "}},
+    {LIST_BROADCAST, 1, {"00 01 02 "}},
     {LIST_BROADCAST, 2, {"00 01 02 ", "00 01 02 "}},
+    {LIST_BROADCAST, 4, {"00 01 02 ", "00 01 02 ", "00 01 02 ", "00 01 02 "}},
 };
 
 START_TEST(lists_are_dealt_out_by_their_mode)
