@@ -52,6 +52,7 @@ struct rocks_db {
     struct mutex handles;  /* over the list and each family's handle, for who looks at all of them */
     struct rocks_cf **cfs; /* [0] is "default" */
     size_t cf_count;
+    struct rocks_compactions gone; /* of families that are no more */
     bool read_only;
     atomic_int open_handles; /* iterators, batches, runs */
 };
@@ -499,15 +500,29 @@ enum rc rocks_cf_create(struct rocks_db *db, const char *name, struct rocks_cf *
     return RC_OK;
 }
 
+static void add_compactions(const struct rocks_cf *cf, struct rocks_compactions *sum)
+{
+    struct shim_compactions c;
+
+    if (shim_compactions(cf->db->db, cf->handle, &c) != 0)
+        return;
+    sum->count += c.count;
+    sum->deepest += c.deepest_count;
+    sum->written_bytes += c.written_bytes;
+}
+
 enum rc rocks_cf_drop(struct rocks_cf *cf, struct err *err)
 {
     struct rocks_db *db = cf->db;
+    struct rocks_compactions gone = db->gone;
     char *error = NULL;
     size_t i = 0;
 
+    add_compactions(cf, &gone);
     rocksdb_drop_column_family(db->db, cf->handle, &error);
     RETURN_IF_ERR(take_error(error, err, "drop column family"));
     mutex_lock(&db->handles);
+    db->gone = gone;
     while (db->cfs[i] != cf)
         i++;
     memmove(db->cfs + i, db->cfs + i + 1, (--db->cf_count - i) * sizeof(struct rocks_cf *));
@@ -522,16 +537,19 @@ enum rc rocks_cf_drop(struct rocks_cf *cf, struct err *err)
 enum rc rocks_cf_clear(struct rocks_cf *cf, struct err *err)
 {
     struct rocks_db *db = cf->db;
+    struct rocks_compactions gone = db->gone;
     rocksdb_column_family_handle_t *fresh = NULL;
     char *error = NULL;
 
     mutex_lock(&db->handles);
+    add_compactions(cf, &gone);
     rocksdb_drop_column_family(db->db, cf->handle, &error);
     if (error == NULL)
         fresh = rocksdb_create_column_family(db->db, db->options, cf->name, &error);
     if (error == NULL) {
         rocksdb_column_family_handle_destroy(cf->handle);
         cf->handle = fresh;
+        db->gone = gone;
     }
     mutex_unlock(&db->handles);
     return take_error(error, err, "replace column family");
@@ -917,16 +935,9 @@ void rocks_stats(struct rocks_db *db, struct rocks_stats *out)
 
 void rocks_compactions(struct rocks_db *db, struct rocks_compactions *out)
 {
-    *out = (struct rocks_compactions){0};
     mutex_lock(&db->handles);
-    for (size_t i = 0; i < db->cf_count; i++) {
-        struct shim_compactions c;
-
-        if (shim_compactions(db->db, db->cfs[i]->handle, &c) != 0)
-            continue;
-        out->count += c.count;
-        out->deepest += c.deepest_count;
-        out->written_bytes += c.written_bytes;
-    }
+    *out = db->gone;
+    for (size_t i = 0; i < db->cf_count; i++)
+        add_compactions(db->cfs[i], out);
     mutex_unlock(&db->handles);
 }

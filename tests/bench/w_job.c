@@ -30,7 +30,7 @@ static enum rc w_poll(struct source *s, struct batch_builder *out, uint32_t max_
 {
     struct w_source *w = (struct w_source *)s;
     const struct workload *load = &w->job->w;
-    uint64_t end = w->job->end, left = w->next < end ? (end - w->next + w->step - 1) / w->step : 0,
+    uint64_t end = w->job->end, left = w->next < end ? (end - 1 - w->next) / w->step + 1 : 0,
              i = w->next;
     uint32_t n = left < max_rows ? (uint32_t)left : max_rows;
     int64_t *keys, *values, *times = NULL;
