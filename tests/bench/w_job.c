@@ -155,7 +155,7 @@ static const char *sql_of(const struct w_job *j, struct arena *a)
     if (j->w.window)
         return arena_printf(a,
                             "CREATE TABLE w (k BIGINT NOT NULL, v BIGINT NOT NULL, ts TIMESTAMP(3) "
-                            "NOT NULL, WATERMARK FOR ts AS ts)"
+                            "NOT NULL, WATERMARK FOR ts AS ts - INTERVAL '0.001' SECOND)"
                             " WITH ('connector' = 'datagen', 'number-of-rows' = '1');"
                             "CREATE TABLE o (k BIGINT, ws TIMESTAMP(3), n BIGINT, s BIGINT) WITH "
                             "('connector' = '%s');"
