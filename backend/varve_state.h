@@ -78,23 +78,45 @@ typedef struct vv_keys {
 
 /* ---- stores ---------------------------------------------------------------------------------- */
 
+/* Memory that rocksdb stores share, as those of one task slot do: rows of each, and one block
+ * cache, write buffers, flushes and compactions of all. Divided once, for at most `stores` at a
+ * time, of which `threads` work at once. VV_INVALID: less than 8 mb and 2 mb for each store. [any]
+ */
+typedef struct vv_memory vv_memory;
+VV_API vv_code vv_memory_new(uint64_t total_bytes, uint32_t stores, uint32_t threads,
+                             vv_memory **out, vv_error *error);
+/* NULL is a no-op. It stays until the last store that uses it is closed. [any] */
+VV_API void vv_memory_free(vv_memory *memory);
+typedef struct vv_memory_part {
+    const char *name; /* "rows", "blocks" ...; static */
+    uint64_t configured_bytes, used_bytes, peak_bytes;
+} vv_memory_part;
+/* VV_NOT_FOUND: there is no part of that index. [any] */
+VV_API vv_code vv_memory_part_at(vv_memory *memory, size_t index, vv_memory_part *out,
+                                 vv_error *error);
+
 /* Options of a store, with Flink's keys; an unknown one is VV_INVALID and named. A size is "64 mb".
  *
- *     state.backend.type                            hashmap (default), rocksdb
- *     state.backend.rocksdb.localdir                where databases lie, each in a directory of its
- *                                                   own that goes with the store; needed by
- * rocksdb, and to restore a rocksdb handle. Directories that a crash left there are removed at open
- *     state.backend.rocksdb.memory.fixed-per-slot   memory of this store: rows, blocks, write
- *                                                   buffers; rocksdb only (a hashmap grows with the
- *                                                   state)
- *     taskmanager.memory.managed.size               the same, where the one above is not set;
- *                                                   default 256 mb
- *     state.backend.rocksdb.files.open              open files of the database; -1: no limit
- *     varve.restore.verify-files                    when the digests of restored SST files are
- *                                                   compared: first, in the background while the
- *                                                   store is used (a damaged file then fails the
- *                                                   next call, and no snapshot ends before), or
- *                                                   auto: first up to 64 mb */
+ * state.backend.type: "hashmap" (default) or "rocksdb".
+ *
+ * state.backend.rocksdb.localdir: where databases lie, each in a directory of its own that goes
+ * with the store. Needed by rocksdb, and to restore a handle of a rocksdb store. Directories that a
+ * crash left there are removed when a store is opened.
+ *
+ * state.backend.rocksdb.memory.fixed-per-slot: memory of this store, at least 10 mb. rocksdb only:
+ * a hashmap grows with its state. Not beside vv_store_config.memory.
+ *
+ * taskmanager.memory.managed.size: the same, where the one above is not set. Default "256 mb".
+ *
+ * state.backend.rocksdb.files.open: open files of the database, at most its share of what the
+ * process may open (all stores of one vv_memory together have it). Default "-1": that share.
+ *
+ * varve.restore.verify-files: when the digests of restored SST files are compared. "first";
+ * "background", while the store is used: a damaged file then fails the next call, and no snapshot
+ * ends before; "auto" (default): first up to 64 mb.
+ *
+ * varve.restore.load-cache: "true": restored rows that fit are read into memory by one scan in the
+ * background. Default "false". */
 
 /* Where the files of a handle that is restored lie now; path is filled with a local path. VV_OK or
  * a code and a message. Called on the thread that opens the store. */
@@ -117,6 +139,7 @@ typedef struct vv_store_config {
                              life of the state */
     const vv_option *options;
     size_t option_count;
+    vv_memory *memory; /* rocksdb: shared with other stores; NULL: its own, as the options say */
     const vv_restore *restore; /* entries outside the range are left out */
     size_t restore_count;
 } vv_store_config;
@@ -140,10 +163,15 @@ typedef struct vv_stats {
     uint64_t dirty_rows;                  /* changed since the last snapshot began; rocksdb */
     uint64_t lookups, misses;             /* keys looked up; of those, read from the database */
     uint64_t flushes, evictions, flush_wait_ns;
+    uint64_t loaded_rows; /* by varve.restore.load-cache */
     uint64_t db_bytes, db_files, level0_files, pending_compaction_bytes;
     uint64_t block_cache_bytes, write_buffer_bytes;
+    uint64_t compactions, deepest_compactions; /* of those: that wrote the deepest level */
+    uint64_t compacted_bytes;                  /* written by all */
 } vv_stats;
 VV_API vv_code vv_store_stats(vv_store *store, vv_stats *out, vv_error *error); /* [owner] */
+/* The store's memory, its own or shared; holds until the store is closed. NULL: hashmap. [any] */
+VV_API vv_memory *vv_store_memory(const vv_store *store);
 
 /* ---- states ---------------------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 #ifndef VARVE_BACKEND_VV_PRIV_H
 #define VARVE_BACKEND_VV_PRIV_H
 
+#include "backend/keyed_memory.h"
 #include "backend/state.h"
 #include "backend/timers.h"
 #include "base/api_error.h"
@@ -19,6 +20,7 @@ struct vv_store {
     struct key_group_range range;
     uint32_t group_count, prefix_len;
     struct keyed_backend *backend;
+    vv_memory *memory;     /* entered; NULL: hashmap */
     char dir[FS_PATH_MAX]; /* scratch, "" for none */
     struct fs_file *dir_lock;
     vv_state *states;      /* list */
@@ -92,6 +94,12 @@ MUST_USE enum rc one_key(vv_bytes key, struct one_key *one, struct err *err);
 void store_env(struct env *env); /* the real one; its log is to be freed */
 MUST_USE enum rc namespace_in(vv_namespace ns, const char **type, struct err *err);
 void desc_out(const struct state_desc *d, vv_state_desc *out);
+
+/* vv_memory.c */
+MUST_USE enum rc memory_own(uint64_t total_bytes, vv_memory **out, struct err *err);
+MUST_USE enum rc memory_enter(vv_memory *m, struct err *err); /* for one store; leave ends it */
+void memory_leave(vv_memory *m);
+struct keyed_memory *memory_engine(const vv_memory *m);
 
 /* vv_kinds.c */
 MUST_USE enum rc state_make(vv_state *s, const struct state_desc *desc, const vv_state_desc *given,

@@ -12,7 +12,9 @@
 
 #define SCRATCH_PREFIX ".varve-state-"
 #define MEMORY_DEFAULT (256ull << 20)
-#define MEMORY_LEAST (1ull << 20)
+#define FILES_RESERVE 64u /* of the process: its own, locks, files on their way into a snapshot */
+#define FILES_LEAST 24u   /* of a database */
+#define FILES_MOST (1u << 20)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
@@ -22,6 +24,7 @@ struct store_options {
     uint64_t slot_bytes, managed_bytes; /* 0: not set */
     int max_open_files;
     enum restore_verify verify;
+    bool load_cache;
 };
 
 static enum rc set_type(struct store_options *o, const char *value, struct err *err)
@@ -46,9 +49,9 @@ static enum rc set_local_dir(struct store_options *o, const char *value, struct 
 static enum rc set_memory(uint64_t *bytes, const char *value, struct err *err)
 {
     RETURN_IF_ERR(memory_size_parse(value, bytes, err));
-    if (*bytes < MEMORY_LEAST)
-        return err_set(err, RC_INVALID, "%llu bytes are less than 1 mb",
-                       (unsigned long long)*bytes);
+    if (*bytes < memory_plan_least(1))
+        return err_set(err, RC_INVALID, "%llu bytes: a store needs at least %llu",
+                       (unsigned long long)*bytes, (unsigned long long)memory_plan_least(1));
     return RC_OK;
 }
 
@@ -90,6 +93,11 @@ static enum rc set_verify(struct store_options *o, const char *value, struct err
     return err_set(err, RC_INVALID, "\"%.60s\" is none of auto, first, background", value);
 }
 
+static enum rc set_load(struct store_options *o, const char *value, struct err *err)
+{
+    return bool_parse(value, &o->load_cache, err);
+}
+
 static const struct {
     const char *key;
     enum rc (*set)(struct store_options *, const char *value, struct err *);
@@ -100,6 +108,7 @@ static const struct {
     {"taskmanager.memory.managed.size", set_managed_memory},
     {"state.backend.rocksdb.files.open", set_open_files},
     {"varve.restore.verify-files", set_verify},
+    {"varve.restore.load-cache", set_load},
 };
 
 static enum rc refuse_option(const char *key, struct err *err)
@@ -136,6 +145,8 @@ static enum rc read_options(const vv_store_config *config, struct store_options 
         return err_set(err, RC_INVALID, "options is NULL");
     for (size_t i = 0; i < config->option_count; i++)
         RETURN_IF_ERR(set_option(o, &config->options[i], err));
+    if (config->memory != NULL && (o->slot_bytes != 0 || o->managed_bytes != 0))
+        return err_set(err, RC_INVALID, "memory and an option of the store's own memory");
     return RC_OK;
 }
 
@@ -216,6 +227,52 @@ static enum rc check_config(const vv_store_config *c, struct err *err)
     return RC_OK;
 }
 
+static enum rc take_memory(vv_store *s, vv_memory *shared, const struct store_options *o,
+                           struct err *err)
+{
+    uint64_t bytes = o->slot_bytes != 0 ? o->slot_bytes : o->managed_bytes;
+    vv_memory *own = NULL;
+    enum rc rc;
+
+    if (shared == NULL)
+        RETURN_IF_ERR(memory_own(bytes != 0 ? bytes : MEMORY_DEFAULT, &own, err));
+    rc = memory_enter(shared != NULL ? shared : own, err);
+    if (rc == RC_OK)
+        s->memory = shared != NULL ? shared : own;
+    vv_memory_free(own); /* the store has it now */
+    return rc;
+}
+
+/* The store's share of what the process may open, or less. */
+static enum rc divide_files(const vv_store *s, int wanted, int *out, struct err *err)
+{
+    uint64_t most = fs_open_files_max(s->env.fs);
+    uint32_t stores = keyed_memory_plan(memory_engine(s->memory))->subtasks;
+    uint64_t need = FILES_RESERVE + (uint64_t)stores * FILES_LEAST, each;
+
+    if (most < need)
+        return err_set(err, RC_LIMIT,
+                       "this process may have %llu open files (ulimit -n); %u databases need at "
+                       "least %llu",
+                       (unsigned long long)most, stores, (unsigned long long)need);
+    each = (most - FILES_RESERVE) / stores;
+    if (each > FILES_MOST)
+        each = FILES_MOST;
+    *out = wanted >= 0 && (uint64_t)wanted < each ? wanted : (int)each;
+    return RC_OK;
+}
+
+static enum rc make_scratch(vv_store *s, const char *local_dir, char db_dir[FS_PATH_MAX],
+                            struct err *err)
+{
+    if (local_dir == NULL)
+        return err_set(err, RC_INVALID,
+                       "state.backend.rocksdb.localdir is not set: databases need a place");
+    RETURN_IF_ERR(
+        scratch_make(&s->env, local_dir, SCRATCH_PREFIX, s->id, s->dir, &s->dir_lock, err));
+    return path_join(db_dir, FS_PATH_MAX, s->dir, "0", err);
+}
+
 static enum rc open_backend(vv_store *s, const vv_store_config *config,
                             const struct store_options *o, struct arena *arena, struct err *err)
 {
@@ -228,11 +285,9 @@ static enum rc open_backend(vv_store *s, const vv_store_config *config,
         .key_group_count = s->group_count,
         .backend_id = s->id,
         .name = config->name == NULL ? "state" : config->name,
-        .memory_bytes = o->slot_bytes != 0      ? o->slot_bytes
-                        : o->managed_bytes != 0 ? o->managed_bytes
-                                                : MEMORY_DEFAULT,
-        .max_open_files = o->max_open_files,
+        .max_open_files = -1,
         .verify = o->verify,
+        .no_load = !o->load_cache,
     };
     bool need_dir = o->kind == BACKEND_ROCKSDB;
 
@@ -242,14 +297,13 @@ static enum rc open_backend(vv_store *s, const vv_store_config *config,
     for (size_t i = 0; i < c.restore_count; i++)
         need_dir = need_dir || handles[i].kind == KEYED_ROCKS;
     if (need_dir) {
-        if (o->local_dir == NULL)
-            return err_set(err, RC_INVALID,
-                           "state.backend.rocksdb.localdir is not set: databases "
-                           "need a place");
-        RETURN_IF_ERR(
-            scratch_make(&s->env, o->local_dir, SCRATCH_PREFIX, s->id, s->dir, &s->dir_lock, err));
-        RETURN_IF_ERR(path_join(db_dir, sizeof db_dir, s->dir, "0", err));
+        RETURN_IF_ERR(make_scratch(s, o->local_dir, db_dir, err));
         c.local_dir = db_dir;
+    }
+    if (o->kind == BACKEND_ROCKSDB) {
+        RETURN_IF_ERR(take_memory(s, config->memory, o, err));
+        RETURN_IF_ERR(divide_files(s, o->max_open_files, &c.max_open_files, err));
+        c.memory = memory_engine(s->memory);
     }
     return keyed_backend_open(&c, &s->backend, err);
 }
@@ -309,6 +363,8 @@ void vv_store_close(vv_store *s)
         mem_free(state);
     }
     keyed_backend_close(s->backend);
+    if (s->memory != NULL)
+        memory_leave(s->memory);
     scratch_remove(&s->env, s->dir, &s->dir_lock);
     log_free(s->env.log);
     mem_free(s);
@@ -341,6 +397,10 @@ static enum rc store_stats(vv_store *store, vv_stats *out, struct err *err)
         .pending_compaction_bytes = s.pending_compaction_bytes,
         .block_cache_bytes = s.block_cache_bytes,
         .write_buffer_bytes = s.write_buffer_bytes,
+        .loaded_rows = s.loaded_rows,
+        .compactions = s.compactions,
+        .deepest_compactions = s.deepest_compactions,
+        .compacted_bytes = s.compacted_bytes,
     };
     return RC_OK;
 }
@@ -348,6 +408,11 @@ static enum rc store_stats(vv_store *store, vv_stats *out, struct err *err)
 vv_code vv_store_stats(vv_store *store, vv_stats *out, vv_error *error)
 {
     ANSWER(store_stats(store, out, err));
+}
+
+vv_memory *vv_store_memory(const vv_store *store)
+{
+    return store == NULL ? NULL : store->memory;
 }
 
 /* ---- states ---------------------------------------------------------------------------------- */

@@ -6,12 +6,20 @@ size_t rig_options(const struct rig *r, vv_option *options)
 {
     options[0] = (vv_option){"state.backend.type", r->backend};
     options[1] = (vv_option){"state.backend.rocksdb.localdir", tmpdir_at(r->tmp, "local")};
-    options[2] = (vv_option){"state.backend.rocksdb.memory.fixed-per-slot", "32 mb"};
+    options[2] = (vv_option){"state.backend.rocksdb.memory.fixed-per-slot",
+                               r->memory != NULL ? r->memory : "32 mb"};
     return 3;
 }
 
 void rig_open(struct rig *r, struct tmpdir *tmp, const char *backend, uint32_t first, uint32_t last,
               const vv_restore *restore, size_t restore_count)
+{
+    *r = (struct rig){.tmp = tmp, .backend = backend};
+    rig_open_as_set(r, first, last, restore, restore_count);
+}
+
+void rig_open_as_set(struct rig *r, uint32_t first, uint32_t last, const vv_restore *restore,
+                     size_t restore_count)
 {
     static const vv_state_desc desc = {.name = "counts",
                                        .kind = VV_VALUE,
@@ -28,7 +36,6 @@ void rig_open(struct rig *r, struct tmpdir *tmp, const char *backend, uint32_t f
                               .restore = restore,
                               .restore_count = restore_count};
 
-    *r = (struct rig){.tmp = tmp, .backend = backend};
     config.option_count = rig_options(r, options);
     ck_assert_vv(vv_store_open(&config, &r->store, &error));
     ck_assert_vv(vv_state_open(r->store, &desc, &r->counts, &error));

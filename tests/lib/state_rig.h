@@ -33,6 +33,7 @@
 struct rig {
     struct tmpdir *tmp;
     const char *backend; /* "hashmap", "rocksdb" */
+    const char *memory;  /* NULL: "32 mb" */
     vv_store *store;
     vv_state *counts;
 };
@@ -42,6 +43,9 @@ size_t rig_options(const struct rig *r, vv_option *options);
  * when restore_count is not 0. */
 void rig_open(struct rig *r, struct tmpdir *tmp, const char *backend, uint32_t first, uint32_t last,
               const vv_restore *restore, size_t restore_count);
+/* The same with r->tmp, r->backend and r->memory as they are. */
+void rig_open_as_set(struct rig *r, uint32_t first, uint32_t last, const vv_restore *restore,
+                     size_t restore_count);
 void rig_close(struct rig *r);
 /* The composite key of counter `id`, in `out` (RIG_KEY_BYTES); its key group. */
 #define RIG_KEY_BYTES 9u

@@ -87,7 +87,8 @@ static void open_stores(uint32_t count, const struct shot *from)
         restore[i] = (vv_restore){.handle = h, .dir = tmpdir_at(&w.tmp, "snapshots")};
     }
     for (uint32_t i = 0; i < count; i++) {
-        struct rig r = {.tmp = &w.tmp, .backend = gen_chance(&w.rng, 50) ? "rocksdb" : "hashmap"};
+        struct rig r = {.tmp = &w.tmp, .backend = gen_chance(&w.rng, 50) ? "rocksdb" : "hashmap",
+                        .memory = "10 mb"}; /* the least: rows leave the cache */
         vv_state_desc counts = {.name = "counts", .kind = VV_VALUE, .fixed_value_bytes = 8},
                       owned = {.name = "owned", .kind = VV_MAP, .ns = VV_NS_BYTES};
         struct store *s = &w.stores[i];
@@ -95,7 +96,6 @@ static void open_stores(uint32_t count, const struct shot *from)
         vv_store_config config = {.group_count = RIG_GROUPS, .options = options};
 
         config.option_count = rig_options(&r, options);
-        options[2].value = "1 mb"; /* rows leave the cache */
         config.restore = restore;
         config.restore_count = handles;
         MUST(vv_key_group_range(i, count, RIG_GROUPS, &s->first, &s->last, &w.error));

@@ -4,6 +4,8 @@
 #include "base/fs.h"
 #include "tests/lib/state_rig.h"
 
+#include <sys/resource.h>
+
 static const char *const backends[] = {"hashmap", "rocksdb"};
 
 static struct tmpdir tmp;
@@ -39,9 +41,10 @@ static const struct {
     {{"state.backend.type", "forst"}, "state.backend.type: \"forst\""},
     {{"state.backend.rocksdb.localdir", ""}, "state.backend.rocksdb.localdir"},
     {{"state.backend.rocksdb.memory.fixed-per-slot", "much"}, "\"much\" is not a size"},
-    {{"taskmanager.memory.managed.size", "10 kb"}, "less than 1 mb"},
+    {{"taskmanager.memory.managed.size", "9 mb"}, "a store needs at least 10485760"},
     {{"state.backend.rocksdb.files.open", "-2"}, "\"-2\""},
     {{"state.backend.rocksdb.files.open", "7x"}, "\"7x\""},
+    {{"varve.restore.load-cache", "maybe"}, "neither true nor false"},
     {{"varve.restore.verify-files", "never"}, "\"never\" is none of"},
     {{NULL, "x"}, "without a key"},
     {{"state.backend.type", NULL}, "without a value"},
@@ -129,6 +132,76 @@ START_TEST(statistics_count_what_is_there)
     ck_assert_uint_ge(stats.lookups, 1000);
     ck_assert_vv_code(vv_store_stats(NULL, &stats, &error), VV_INVALID, "store is NULL");
     ck_assert_vv_code(vv_store_stats(rig.store, NULL, &error), VV_INVALID, "out is NULL");
+}
+END_TEST
+
+/* Several stores of one slot: each its rows, all together one cache, and never more of them. */
+START_TEST(stores_share_memory_and_files)
+{
+    vv_store_config config = {.last_group = 127, .group_count = 128};
+    vv_option options[4] = {0};
+    vv_memory_part part;
+    vv_memory *memory;
+    vv_store *stores[3];
+    struct rig r = {.tmp = &tmp, .backend = "rocksdb"};
+
+    rig_options(&r, options);
+    config.options = options;
+    config.option_count = 2;
+    ck_assert_vv(vv_memory_new(64u << 20, 2, 1, &memory, &error));
+    config.memory = memory;
+    for (int i = 0; i < 2; i++)
+        ck_assert_vv(vv_store_open(&config, &stores[i], &error));
+    ck_assert_vv_code(vv_store_open(&config, &stores[2], &error), VV_LIMIT, "made for 2 stores");
+    ck_assert_ptr_eq(vv_store_memory(stores[0]), memory);
+    vv_memory_free(memory); /* the stores keep it */
+    ck_assert_vv(vv_memory_part_at(memory, 0, &part, &error));
+    ck_assert_str_eq(part.name, "rows");
+    ck_assert_uint_gt(part.configured_bytes, 1u << 20);
+    vv_store_close(stores[0]);
+    config.memory = vv_store_memory(stores[1]);
+    ck_assert_vv(vv_store_open(&config, &stores[0], &error));
+    config.option_count = 3; /* memory of its own, too */
+    ck_assert_vv_code(vv_store_open(&config, &stores[2], &error), VV_INVALID, "own memory");
+    vv_store_close(stores[0]);
+    vv_store_close(stores[1]);
+}
+END_TEST
+
+START_TEST(wrong_memory_is_refused)
+{
+    vv_memory_part part;
+    vv_memory *memory;
+
+    ck_assert_vv_code(vv_memory_new(11u << 20, 2, 1, &memory, &error), VV_INVALID, "12582912");
+    ck_assert_ptr_null(memory);
+    ck_assert_vv_code(vv_memory_new(64u << 20, 0, 1, &memory, &error), VV_INVALID, "0 stores");
+    ck_assert_vv_code(vv_memory_new(64u << 20, 1, 0, &memory, &error), VV_INVALID, "0 threads");
+    ck_assert_vv_code(vv_memory_new(64u << 20, 1, 1, NULL, &error), VV_INVALID, "out is NULL");
+    ck_assert_vv(vv_memory_new(64u << 20, 1, 1, &memory, &error));
+    ck_assert_vv_code(vv_memory_part_at(memory, 99, &part, &error), VV_NOT_FOUND, "part 99");
+    ck_assert_vv_code(vv_memory_part_at(memory, 0, NULL, &error), VV_INVALID, "out is NULL");
+    ck_assert_vv_code(vv_memory_part_at(NULL, 0, &part, &error), VV_INVALID, "memory is NULL");
+    vv_memory_free(memory);
+    vv_memory_free(NULL);
+    ck_assert_ptr_null(vv_store_memory(NULL));
+    open_rig(0);
+    ck_assert_ptr_null(vv_store_memory(rig.store));
+}
+END_TEST
+
+/* B39: a process with few files is told how many it needs, not at its first compaction. */
+START_TEST(too_few_open_files_are_refused_with_the_number)
+{
+    struct rlimit limit = {80, 80};
+    struct rig r = {.tmp = &tmp, .backend = "rocksdb"};
+    vv_option options[4];
+    vv_store_config config = {.last_group = 127, .group_count = 128, .options = options};
+    vv_store *store;
+
+    config.option_count = rig_options(&r, options);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    ck_assert_vv_code(vv_store_open(&config, &store, &error), VV_LIMIT, "need at least 88");
 }
 END_TEST
 
@@ -613,6 +686,9 @@ TEST_MAIN("varve_state", {
     tcase_add_test(tc, a_store_refuses_what_it_needs_and_does_not_get);
     tcase_add_test(tc, two_stores_in_one_place_have_directories_of_their_own_that_go_with_them);
     tcase_add_loop_test(tc, statistics_count_what_is_there, 0, 2);
+    tcase_add_test(tc, stores_share_memory_and_files);
+    tcase_add_test(tc, wrong_memory_is_refused);
+    tcase_add_test(tc, too_few_open_files_are_refused_with_the_number);
     tcase_add_loop_test(tc, a_state_is_described_as_it_was_opened, 0, 2);
     tcase_add_loop_test(tc, a_wrong_description_is_refused, 0, ARRAY_LEN(bad_descs));
     tcase_add_loop_test(tc, what_is_put_is_there_until_it_is_deleted, 0, 2);
