@@ -54,8 +54,8 @@ class Option(c.Structure):
 
 class StoreConfig(c.Structure):
     _fields_ = [("name", c.c_char_p), ("first_group", c.c_uint32), ("last_group", c.c_uint32), ("group_count", c.c_uint32),
-                ("options", c.POINTER(Option)), ("option_count", c.c_size_t), ("restore", c.c_void_p),
-                ("restore_count", c.c_size_t)]
+                ("options", c.POINTER(Option)), ("option_count", c.c_size_t), ("memory", c.c_void_p),
+                ("restore", c.c_void_p), ("restore_count", c.c_size_t)]
 
 
 class StateDesc(c.Structure):
@@ -75,7 +75,7 @@ def use(lib, scratch):
     lib.vv_version.restype = c.c_char_p
     assert re.fullmatch(rb"\d+\.\d+\.\d+", lib.vv_version())
     options = (Option * 2)((b"state.backend.type", b"rocksdb"), (b"state.backend.rocksdb.localdir", scratch.encode()))
-    config = StoreConfig(b"ctypes", 0, 127, 128, options, 2, None, 0)
+    config = StoreConfig(b"ctypes", 0, 127, 128, options, 2, None, None, 0)
     call("vv_store_open", c.byref(config), c.byref(store))
     call("vv_state_open", store, c.byref(StateDesc(b"s", 1)), c.byref(state))
     call("vv_raw_put_one", state, Bytes(b"\x05key", 4), Bytes(b"value", 5))
