@@ -145,7 +145,7 @@ static void make_table_options(struct rocks_db *db)
 
     rocksdb_block_based_options_set_format_version(t, 5);
     rocksdb_block_based_options_set_checksum(t, 4); /* kXXH3 */
-    rocksdb_block_based_options_set_block_size(t, 4096);
+    rocksdb_block_based_options_set_block_size(t, 8192);
     rocksdb_block_based_options_set_filter_policy(t, rocksdb_filterpolicy_create_bloom_full(10));
     rocksdb_block_based_options_set_whole_key_filtering(t, 1);
     rocksdb_block_based_options_set_block_cache(t, db->shared->cache);
