@@ -290,6 +290,56 @@ static void say_oddities(const struct cli *cli, const struct job_view *v)
     }
 }
 
+/* A key or a key group that gets far more rows than others: it bounds how well the job divides (B43). */
+static void say_hot(const struct cli *cli, const struct job_view *v)
+{
+    for (uint32_t i = 0; i < v->vertex_count; i++) {
+        const struct vertex_view *vertex = &v->vertices[i];
+
+        for (uint32_t o = 0; vertex->parallelism > 0 && o < vertex->subtasks[0].operator_count;
+             o++) {
+            const char *name = vertex->subtasks[0].operators[o].name;
+            const struct hot_group *g;
+            const struct hot_key *k;
+            struct hot_view hot;
+
+            vertex_hot_keys(vertex, o, &hot);
+            k = hot_view_key(&hot);
+            g = hot_view_group(&hot, vertex->key_group_count);
+            if (k != NULL)
+                cli_say(cli, "  hottest key  %s with %.0f%% of the rows: %s", k->text,
+                        100 * k->share, name);
+            if (g != NULL)
+                cli_say(cli,
+                        "  hot group    key group %u with %.0f%% of the rows, %.1f%% would be even: %s",
+                        g->group, 100 * g->share, 100.0 / vertex->key_group_count, name);
+        }
+    }
+}
+
+static json_t *hot_json(const struct job_view *v)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < v->vertex_count; i++) {
+        const struct vertex_view *vertex = &v->vertices[i];
+
+        for (uint32_t o = 0; vertex->parallelism > 0 && o < vertex->subtasks[0].operator_count;
+             o++) {
+            struct hot_view hot;
+            json_t *entry;
+
+            vertex_hot_keys(vertex, o, &hot);
+            if (hot.samples == 0)
+                continue;
+            entry = hot_view_json(&hot);
+            json_object_set_new(entry, "name", text_json(vertex->subtasks[0].operators[o].name));
+            json_array_append_new(list, entry);
+        }
+    }
+    return list;
+}
+
 /* What each part of the one number took at most, of what it may take. */
 static void say_memory(const struct cli *cli, const struct keyed_memory_stats *m)
 {
@@ -338,6 +388,7 @@ static void say_report(const struct cli *cli, const struct job_view *v, const st
             cli_count_text(t->rows_out, b),
             cli_count_text(ms > 0 ? t->rows_in * 1000 / (uint64_t)ms : t->rows_in, d));
     say_oddities(cli, v);
+    say_hot(cli, v);
     if (c->total_count > 0)
         cli_say(cli, "  checkpoints  %llu completed, %llu failed",
                 (unsigned long long)c->completed_count, (unsigned long long)c->failed_count);
@@ -370,7 +421,7 @@ static void print_report(const struct job_view *v, const struct job_totals *t,
 {
     cli_print_json(json_pack(
         "{s: s, s: o, s: s, s: I, s: I, s: I, s: I, s: I, s: I, s: i, s: I, s: I, s: o, s: o, s: "
-        "I, s: o, s: o}",
+        "I, s: o, s: o, s: o}",
         "jid", v->id, "name", text_json(v->name), "state", job_state_str(v->state), "duration",
         (json_int_t)(v->end_wall_ms - v->start_wall_ms), "rows-in", (json_int_t)t->rows_in,
         "rows-out", (json_int_t)t->rows_out, "bad-rows", (json_int_t)t->bad_rows, "null-fields",
@@ -382,7 +433,8 @@ static void print_report(const struct job_view *v, const struct job_totals *t,
                          : NULL),
         "last-savepoint",
         text_or_null(c->latest_savepoint != NULL ? c->latest_savepoint->external_path : NULL),
-        "memory-peak", (json_int_t)memory_peak_bytes(), "memory-parts", memory_json(v), "failure",
+        "memory-peak", (json_int_t)memory_peak_bytes(), "memory-parts", memory_json(v), "hot",
+        hot_json(v), "failure",
         failure[0] != '\0' ? text_json(failure) : json_null()));
 }
 

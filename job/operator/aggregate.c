@@ -392,6 +392,11 @@ static void aggregate_close(struct operator *op, bool clean)
     mem_free(g);
 }
 
+static void aggregate_hot(struct operator *op, struct hot_view *out)
+{
+    hot_keys_view(&((struct aggregate *)op)->totals.hot, out);
+}
+
 static const struct operator_ops aggregate_ops = {
     .kind = "aggregate",
     .open = aggregate_open,
@@ -399,6 +404,7 @@ static const struct operator_ops aggregate_ops = {
     .drain = aggregate_drain,
     .end_input = aggregate_end_input,
     .snapshot = aggregate_snapshot,
+    .hot = aggregate_hot,
     .close = aggregate_close,
 };
 

@@ -52,6 +52,7 @@ enum rc keyed_totals_open(struct keyed_totals *t, const struct totals_config *co
                                   config->retracts, &t->layout, err));
     acc_scratch_init(&t->scratch, &t->layout, TOTALS_ROWS_MAX);
     group_key_init(&t->key, config->input, config->keys, config->key_count, key_group_count, config->ns);
+    hot_keys_init(&t->hot, &t->key);
     t->rows = mem_calloc(TOTALS_ROWS_MAX, sizeof *t->rows);
     t->fresh = mem_calloc(TOTALS_ROWS_MAX, 1);
     t->gone = mem_calloc(TOTALS_ROWS_MAX, 1);
@@ -76,6 +77,7 @@ void keyed_totals_release(struct keyed_totals *t)
     acc_scratch_release(&t->scratch, &t->layout);
     if (t->key.arena != NULL)
         group_key_release(&t->key);
+    hot_keys_release(&t->hot);
     mem_free(t->rows);
     mem_free(t->fresh);
     mem_free(t->gone);
@@ -192,6 +194,7 @@ enum rc keyed_totals_apply(struct keyed_totals *t, const struct batch *in, uint3
     struct acc_scratch *s = &t->scratch;
 
     ASSERT(n <= TOTALS_ROWS_MAX && keys->count == n);
+    hot_keys_see(&t->hot, keys);
     memset(s->changed, 0, n);
     memset(s->sign, 1, n);
     if (in->kinds != NULL)

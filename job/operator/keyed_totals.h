@@ -6,6 +6,7 @@
 #include "backend/ttl.h"
 #include "job/operator/distinct_calls.h"
 #include "job/operator/group_key.h"
+#include "job/operator/hot_keys.h"
 #include "job/operator/text_calls.h"
 
 #define TOTALS_ROWS_MAX (BATCH_ROWS_MAX / 2) /* a row may give two results */
@@ -17,6 +18,7 @@ struct keyed_totals {
     struct acc_layout layout;
     struct acc_scratch scratch;
     struct group_key key;
+    struct hot_keys hot;
     struct keyed_state *state;
     struct distinct_calls distinct;
     struct text_calls text;

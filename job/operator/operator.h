@@ -50,6 +50,7 @@ struct operator_context {
     void *wake_ctx;
 };
 
+struct hot_view;
 struct operator; /* first member is its ops */
 struct operator_ops {
     const char *kind; /* "aggregate", for messages */
@@ -69,6 +70,8 @@ struct operator_ops {
     void (*notify_aborted)(struct operator *, uint64_t checkpoint_id);                   /* NULL: nothing */
     /* Processing time; called about every 100 ms and not later than *next_mono_ns once set (INT64_MAX: no wish). */
     enum rc (*tick)(struct operator *, int64_t now_mono_ns, int64_t *next_mono_ns, struct output *, struct err *);
+    /* Which keys and key groups get most of its rows (hot_keys.h). NULL: it keeps nothing by key. */
+    void (*hot)(struct operator *, struct hot_view *);
     /* clean: the job ended as planned; else failed or cancelled: commit nothing. Frees. */
     void (*close)(struct operator *, bool clean);
 };

@@ -348,6 +348,11 @@ static void window_close(struct operator *op, bool clean)
     mem_free(w);
 }
 
+static void window_hot(struct operator *op, struct hot_view *out)
+{
+    hot_keys_view(&((struct window_op *)op)->totals.hot, out);
+}
+
 static const struct operator_ops window_ops = {
     .kind = "window",
     .open = window_open,
@@ -356,6 +361,7 @@ static const struct operator_ops window_ops = {
     .drain = window_drain,
     .end_input = window_end_input,
     .snapshot = window_snapshot,
+    .hot = window_hot,
     .close = window_close,
 };
 

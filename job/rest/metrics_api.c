@@ -151,6 +151,8 @@ OPERATOR_VALUE(op_block_cache, o->keyed.block_cache_bytes)
 OPERATOR_VALUE(op_write_buffer, o->keyed.write_buffer_bytes)
 OPERATOR_VALUE(op_lookups, o->keyed.lookups)
 OPERATOR_VALUE(op_misses, o->keyed.misses)
+OPERATOR_VALUE(op_hot_key, o->hot.key_count > 0 ? 1000 * o->hot.keys[0].share : 0)
+OPERATOR_VALUE(op_hot_group, o->hot.group_count > 0 ? 1000 * o->hot.groups[0].share : 0)
 OPERATOR_VALUE(op_flush_wait_ms, o->keyed.flush_wait_ns / NS_PER_MS)
 
 static const struct {
@@ -191,6 +193,8 @@ static const struct {
     {"stateLookups", op_lookups},
     {"stateLookupMisses", op_misses},
     {"stateFlushWaitMs", op_flush_wait_ms},
+    {"hottestKeyPermille", op_hot_key},
+    {"hottestKeyGroupPermille", op_hot_group},
 };
 
 static const char *const memory_words[] = {"configured", "used", "peak"};

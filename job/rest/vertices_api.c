@@ -284,6 +284,26 @@ static json_t *aggregated_json(struct call *c, const struct vertex_view *v, int6
                      spread_json(durations, v->parallelism));
 }
 
+/* Ours: which keys and key groups get most of the rows, by operator that keeps state by key. */
+static json_t *hot_json(const struct vertex_view *v)
+{
+    json_t *list = json_array();
+
+    for (uint32_t o = 0; o < v->subtasks[0].operator_count; o++) {
+        struct hot_view hot;
+        json_t *entry;
+
+        vertex_hot_keys(v, o, &hot);
+        if (hot.samples == 0)
+            continue;
+        entry = hot_view_json(&hot);
+        json_object_set_new(entry, "id", json_string(v->subtasks[0].operators[o].id));
+        json_object_set_new(entry, "name", text_json(v->subtasks[0].operators[o].name));
+        json_array_append_new(list, entry);
+    }
+    return list;
+}
+
 void api_vertex(struct call *c)
 {
     struct job_view view;
@@ -311,10 +331,10 @@ void api_vertex(struct call *c)
                 (json_int_t)s->start_wall_ms, "operators", operators_json(s)));
     }
     answer_json(c, 200,
-                json_pack("{s: s, s: o, s: i, s: i, s: I, s: o, s: o}", "id", v->id, "name",
+                json_pack("{s: s, s: o, s: i, s: i, s: I, s: o, s: o, s: o}", "id", v->id, "name",
                           text_json(v->name), "parallelism", (int)v->parallelism, "maxParallelism",
                           (int)v->key_group_count, "now", (json_int_t)now, "subtasks", subtasks,
-                          "aggregated", aggregated_json(c, v, now)));
+                          "aggregated", aggregated_json(c, v, now), "hot", hot_json(v)));
 }
 
 void api_vertex_subtask_times(struct call *c)

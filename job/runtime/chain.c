@@ -168,11 +168,30 @@ enum rc chain_open(struct task *t, struct err *err)
     return RC_OK;
 }
 
+/* Copies for others. */
+static void publish(struct task *t, struct chain_link *l)
+{
+    struct keyed_stats stats = {0};
+    struct hot_view hot = {0};
+
+    if (l->op == NULL || l->keyed == NULL)
+        return;
+    keyed_stats(l->keyed, &stats);
+    if (l->op->ops->hot != NULL)
+        l->op->ops->hot(l->op, &hot);
+    mutex_lock(&t->mutex);
+    l->keyed_stats = stats;
+    l->hot = hot;
+    mutex_unlock(&t->mutex);
+}
+
 void chain_close(struct task *t, bool clean)
 {
     for (uint32_t i = 0; i < t->operator_count; i++) {
         struct chain_link *l = &t->chain[i];
 
+        if (clean)
+            publish(t, l);
         if (l->op != NULL)
             l->op->ops->close(l->op, clean);
         keyed_backend_close(l->keyed);
@@ -188,14 +207,6 @@ void task_publish_stats(struct task *t, int64_t now)
     if (now < t->next_stats_ns)
         return;
     t->next_stats_ns = now + 5 * TASK_TICK_NS;
-    for (uint32_t i = 0; i < t->operator_count; i++) {
-        struct keyed_stats stats = {0};
-
-        if (t->chain[i].keyed == NULL)
-            continue;
-        keyed_stats(t->chain[i].keyed, &stats);
-        mutex_lock(&t->mutex);
-        t->chain[i].keyed_stats = stats;
-        mutex_unlock(&t->mutex);
-    }
+    for (uint32_t i = 0; i < t->operator_count; i++)
+        publish(t, &t->chain[i]);
 }

@@ -96,6 +96,18 @@ static void view_undeployed(const struct graph *g, struct arena *arena,
     }
 }
 
+void vertex_hot_keys(const struct vertex_view *v, uint32_t op, struct hot_view *out)
+{
+    uint64_t all = 0;
+
+    *out = (struct hot_view){0};
+    for (uint32_t i = 0; i < v->parallelism; i++)
+        all += v->subtasks[i].operators[op].records_in;
+    for (uint32_t i = 0; i < v->parallelism; i++)
+        hot_view_add(out, &v->subtasks[i].operators[op].hot, v->subtasks[i].operators[op].records_in,
+                     all);
+}
+
 void job_view(struct job *job, struct arena *arena, struct job_view *out)
 {
     const struct graph *g = job->graph;

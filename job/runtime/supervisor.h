@@ -14,6 +14,7 @@
 #include "backend/keyed_memory.h"
 #include "checkpoint/stats.h"
 #include "job/config.h"
+#include "job/operator/hot_keys.h"
 #include "job/runtime/graph.h"
 
 enum job_state {
@@ -96,6 +97,7 @@ struct operator_view {
     uint64_t records_in, records_out, late_dropped, bad_rows, null_fields, bytes_in, bytes_out;
     int64_t watermark_ms;
     struct keyed_stats keyed; /* zeroes without keyed state */
+    struct hot_view hot;      /* the same */
 };
 struct subtask_view {
     enum task_state state;
@@ -128,6 +130,8 @@ struct job_view {
     struct failure_view *failures;
 };
 void job_view(struct job *job, struct arena *arena, struct job_view *out);
+/* The hottest keys of an operator, all subtasks together. */
+void vertex_hot_keys(const struct vertex_view *v, uint32_t op, struct hot_view *out);
 /* Checkpoint statistics as coordinator keeps them. */
 void job_checkpoint_stats(struct job *job, struct arena *arena, struct checkpoint_stats *out);
 const struct config *job_config(const struct job *job);

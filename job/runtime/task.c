@@ -541,6 +541,7 @@ void task_view(struct task *t, struct arena *arena, struct subtask_view *out)
         };
         mutex_lock(&t->mutex);
         v->keyed = t->chain[i].keyed_stats;
+        v->hot = t->chain[i].hot;
         mutex_unlock(&t->mutex);
     }
 }

@@ -22,6 +22,7 @@ struct chain_link {
     bool draining;                  /* its drain has more to give */
     int64_t watermark_ms;           /* newest that it sent on */
     struct keyed_stats keyed_stats; /* a copy for others, under the task's mutex */
+    struct hot_view hot;            /* the same */
 };
 struct task_trigger {
     struct barrier barrier;
