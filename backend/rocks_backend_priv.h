@@ -44,6 +44,7 @@ struct rocks_backend {
     struct warmup *warmup;
     struct load *load;
     const char *local_dir, *db_dir; /* in core.arena */
+    int max_open_files;             /* -1: no limit */
     struct keyed_memory *memory, *own_memory; /* own: not given by who opened it */
     uint64_t counted[MEMORY_PARTS];           /* of what the backend holds itself */
     uint64_t evictions;
@@ -119,9 +120,9 @@ struct rocks_source {
 /* Fills b->db, empty or from the handles of config, and starts the warm-up. */
 enum rc rocks_restore(struct rocks_backend *b, const struct keyed_backend_config *config,
                       const struct rocks_config *rocks, struct err *err);
-/* later: SSTs that could be linked are not proven yet. */
+/* later: SSTs that could be linked are not proven yet. max_open_files: the backend's; -1: no limit. */
 enum rc rocks_source_open(struct fs *fs, const struct keyed_handle *h, const char *dir, bool later,
-                          struct rocks_source *out, struct err *err);
+                          int max_open_files, struct rocks_source *out, struct err *err);
 void rocks_source_close(struct rocks_source *s);
 /* Keys of the groups; they lie in buf. */
 struct rocks_bounds rocks_bounds_of(struct key_group_range r, uint32_t prefix_len, uint8_t buf[4]);

@@ -3,6 +3,7 @@
 #include "backend/rocks_backend_priv.h"
 
 #define SCAN_BATCH 1024u
+#define SOURCE_FILES 64 /* open at a time of a database that is read once */
 #define SCAN_BYTES (4u << 20)
 
 /* ---- files of a handle into a directory ------------------------------------------------------ */
@@ -187,13 +188,15 @@ static enum rc open_handle(struct fs *fs, const struct keyed_handle *h, bool lat
 }
 
 enum rc rocks_source_open(struct fs *fs, const struct keyed_handle *h, const char *dir, bool later,
-                          struct rocks_source *out, struct err *err)
+                          int max_open_files, struct rocks_source *out, struct err *err)
 {
     struct rocks_config config = {.dir = dir,
                                   .read_only = true,
                                   .block_cache_bytes = 8u << 20,
                                   .write_buffer_bytes = 1u << 20,
-                                  .max_open_files = 64};
+                                  .max_open_files = max_open_files >= 0 && max_open_files < SOURCE_FILES
+                                                    ? max_open_files
+                                                    : SOURCE_FILES};
     enum rc rc;
 
     *out = (struct rocks_source){.handle = h};
@@ -300,7 +303,7 @@ enum rc rocks_restore_read(const struct env *env, const char *scratch_dir,
         return err_set(err, RC_INVALID, "restoring a rocksdb handle needs a local directory");
     range = key_group_range_meet(range, h->range);
     RETURN_IF_ERR(path_join(dir, sizeof dir, scratch_dir, "from", err));
-    rc = rocks_source_open(env->fs, h, dir, false, &source, err);
+    rc = rocks_source_open(env->fs, h, dir, false, -1, &source, err);
     for (size_t i = 0; rc == RC_OK && i < h->state_count && range.first <= range.last; i++) {
         struct rocks_cf *cf = rocks_cf_find(source.db, h->states[i].name);
 
@@ -396,7 +399,7 @@ static enum rc copy_handle(struct rocks_backend *b, const struct keyed_handle *h
 
     GOTO_IF_ERR(core_restore_states(&b->core, h, "handle", arena, &states, err));
     GOTO_IF_ERR(path_join(dir, sizeof dir, b->local_dir, "from", err));
-    rc = rocks_source_open(b->core.env->fs, h, dir, false, &source, err);
+    rc = rocks_source_open(b->core.env->fs, h, dir, false, b->max_open_files, &source, err);
     for (size_t i = 0; rc == RC_OK && i < h->state_count && range.first <= range.last; i++) {
         struct rocks_cf *from = rocks_cf_find(source.db, h->states[i].name);
 
