@@ -88,7 +88,8 @@ def c4_of_many_checkpoints_each_tenth_restores_exactly_and_no_published_file_eve
 def checkpoints_with_several_states(where, states):
     def story(pace):
         running = Job(where, job(where, RATE // pace, states))
-        running.wait_checkpoints(20)
+        for count in (5, 10, 15, 20):
+            running.wait_checkpoints(count)
         summary = running.checkpoints()
         running.kill()
         return summary
