@@ -7,6 +7,8 @@
 
 #include <signal.h>
 
+#define VALUES 4u /* in turn: rows of one block differ */
+
 static struct tmpdir tmp;
 static struct rocks_db *db;
 static struct rocks_cf *cf;
@@ -62,7 +64,7 @@ struct made {
     size_t value_len;
     bool delete_odd;
     uint8_t keys[1024][5];
-    uint8_t *value;
+    uint8_t *value; /* VALUES of them */
 };
 
 static uint32_t made_next(struct row_source *source, struct row_view *out, uint32_t max)
@@ -76,12 +78,23 @@ static uint32_t made_next(struct row_source *source, struct row_view *out, uint3
         k[0] = (uint8_t)(1 + m->next / m->per_group);
         put_be32(k + 1, m->next);
         out[got++] = (struct row_view){.key = bytes_of(k, 5),
-                                       .value = bytes_of(m->value, m->value_len),
+                                       .value = bytes_of(m->value + m->next % VALUES * m->value_len,
+                                                         m->value_len),
                                        .tombstone = m->delete_odd && m->next % 2 == 1,
                                        .dirty = true};
         m->next++;
     }
     return got;
+}
+
+/* They do not compress. */
+static uint8_t *values_new(size_t value_len)
+{
+    uint8_t *values = mem_alloc(VALUES * value_len);
+
+    for (size_t i = 0; i < VALUES * value_len; i++)
+        values[i] = (uint8_t)splitmix64(i);
+    return values;
 }
 
 static void flush_made(uint32_t per_group, size_t value_len, bool delete_odd)
@@ -95,9 +108,7 @@ static void flush_made(uint32_t per_group, size_t value_len, bool delete_odd)
     m->per_group = per_group;
     m->value_len = value_len;
     m->delete_odd = delete_odd;
-    m->value = mem_alloc(value_len);
-    for (size_t i = 0; i < value_len; i++)
-        m->value[i] = (uint8_t)(splitmix64(i)); /* does not compress */
+    m->value = values_new(value_len);
     ck_assert_ok(flusher_write(flusher, cf, &m->source, &err));
     mem_free(m->value);
     mem_free(m);
@@ -186,9 +197,7 @@ START_TEST(one_large_group_is_cut_within)
     m->source = (struct row_source){made_next, UINT64_MAX, UINT64_MAX, false};
     m->total = m->per_group = 14000;
     m->value_len = 10000;
-    m->value = mem_alloc(m->value_len);
-    for (size_t i = 0; i < m->value_len; i++)
-        m->value[i] = (uint8_t)(splitmix64(i));
+    m->value = values_new(m->value_len);
     ck_assert_ok(flusher_write(flusher, cf, &m->source, &err));
     mem_free(m->value);
     mem_free(m);
