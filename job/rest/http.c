@@ -1,6 +1,8 @@
 /* http.c - see http.h */
 #include "job/rest/http.h"
 
+#include "base/thread.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
@@ -18,6 +20,9 @@ struct http_server {
     http_handler *handler;
     void *ctx;
     uint16_t port;
+    struct mutex mutex;
+    struct cond answered;
+    uint32_t open_requests; /* begun and not answered to the end; under the mutex */
 };
 /* One request while its body comes in. */
 struct exchange {
@@ -115,6 +120,9 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
         x = mem_calloc(1, sizeof *x);
         x->arena = arena_new(0);
         *state = x;
+        mutex_lock(&s->mutex);
+        s->open_requests++;
+        mutex_unlock(&s->mutex);
         x->too_large = announces_too_much(connection);
         x->foreign = is_foreign(s, connection, method);
         if (!x->too_large && !x->foreign)
@@ -149,13 +157,17 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 static void on_completed(void *ctx, struct MHD_Connection *connection, void **state,
                          enum MHD_RequestTerminationCode code)
 {
+    struct http_server *s = ctx;
     struct exchange *x = *state;
 
-    (void)ctx;
     (void)connection;
     (void)code;
     if (x == NULL)
         return;
+    mutex_lock(&s->mutex);
+    s->open_requests--;
+    mutex_unlock(&s->mutex);
+    cond_signal(&s->answered);
     arena_free(x->arena);
     buf_release(&x->body);
     mem_free(x);
@@ -199,6 +211,13 @@ static enum rc bind_socket(const char *address, uint16_t port, int *fd_out, stru
     return RC_OK;
 }
 
+static void server_free(struct http_server *s)
+{
+    cond_release(&s->answered);
+    mutex_release(&s->mutex);
+    mem_free(s);
+}
+
 enum rc http_server_start(const struct env *env, const char *address, uint16_t port,
                           http_handler *handler, void *ctx, struct http_server **out,
                           struct err *err)
@@ -213,6 +232,8 @@ enum rc http_server_start(const struct env *env, const char *address, uint16_t p
     s->env = env;
     s->handler = handler;
     s->ctx = ctx;
+    mutex_init(&s->mutex);
+    cond_init(&s->answered);
     snprintf(s->address, sizeof s->address, "%s", address);
     if (getsockname(fd, (struct sockaddr *)&bound, &len) == 0)
         s->port = ntohs(bound.sin_port);
@@ -223,7 +244,7 @@ enum rc http_server_start(const struct env *env, const char *address, uint16_t p
                                  MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
     if (s->daemon == NULL) {
         close(fd);
-        mem_free(s);
+        server_free(s);
         return err_set(err, RC_IO, "the REST server could not start on port %u", port);
     }
     *out = s;
@@ -235,10 +256,22 @@ uint16_t http_server_port(const struct http_server *s)
     return s->port;
 }
 
+/* Answers under way go out first: who cancels a job wants to hear it, though the program ends then.
+ */
 void http_server_stop(struct http_server *s)
 {
+    int64_t now, until;
+
     if (s == NULL)
         return;
+    now = clock_mono_ns(s->env->clock);
+    until = now + HTTP_LINGER_MS * NS_PER_MS;
+    mutex_lock(&s->mutex);
+    while (s->open_requests > 0 && now < until) {
+        (void)cond_wait_ns(&s->answered, &s->mutex, until - now);
+        now = clock_mono_ns(s->env->clock);
+    }
+    mutex_unlock(&s->mutex);
     MHD_stop_daemon(s->daemon); /* closes the socket too */
-    mem_free(s);
+    server_free(s);
 }

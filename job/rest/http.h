@@ -15,6 +15,7 @@
 #define HTTP_CONNECTIONS_MAX 64u
 #define HTTP_IDLE_S 30u
 #define HTTP_QUERY_MAX 32u
+#define HTTP_LINGER_MS 1000 /* for answers under way when the server stops */
 
 struct http_query {
     const char *key, *value; /* decoded; value "" when absent */
@@ -40,7 +41,8 @@ MUST_USE enum rc http_server_start(const struct env *env, const char *address, u
                                    http_handler *handler, void *ctx, struct http_server **out,
                                    struct err *err);
 uint16_t http_server_port(const struct http_server *s);
-void http_server_stop(struct http_server *s); /* waits for the answer under way; NULL is a no-op */
+/* Waits for answers under way, HTTP_LINGER_MS at most; NULL is a no-op. */
+void http_server_stop(struct http_server *s);
 /* Value of a query parameter; NULL: absent. */
 const char *http_query(const struct http_request *r, const char *key);
 
