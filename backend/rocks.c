@@ -809,7 +809,9 @@ enum rc rocks_ingest(struct rocks_cf *cf, const char *const *paths, size_t count
 {
     char *error = NULL;
 
+    rocks_quiet_begin();
     shim_ingest(cf->db->db, cf->handle, paths, count, &error);
+    rocks_quiet_end();
     return take_error(error, err, "ingest");
 }
 

@@ -1,7 +1,7 @@
 /* RocksDB is linked uninstrumented: the thread sanitizer sees its memory come and go and its calls of
  * memcpy, but not the atomics that order them (a block put into the block cache by one thread and
- * read by another is a race to it). What a thread does between these two calls is not looked at.
- * Nothing without that sanitizer. */
+ * read by another, or a constant made at its first use, is a race to it). What a thread does between
+ * these two calls is not looked at. Nothing without that sanitizer. */
 #ifndef VARVE_BACKEND_ROCKS_QUIET_H
 #define VARVE_BACKEND_ROCKS_QUIET_H
 

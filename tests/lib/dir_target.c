@@ -179,6 +179,7 @@ const struct env *dir_target_env(void)
 {
     static struct env env;
 
-    env = (struct env){fs_posix(), clock_posix(), NULL, 1};
+    if (env.fs == NULL) /* else threads are reading it */
+        env = (struct env){fs_posix(), clock_posix(), NULL, 1};
     return &env;
 }
