@@ -8,6 +8,7 @@
 #include <signal.h>
 
 #define VALUES 4u /* in turn: rows of one block differ */
+#define FOUR_VALUES "abcdefghijklmnop"
 
 static struct tmpdir tmp;
 static struct rocks_db *db;
@@ -215,7 +216,7 @@ START_TEST(row_outside_the_range_is_an_assertion)
         struct made m = {.source = {made_next, 10, 10, false},
                          .total = 10,
                          .per_group = 1,
-                         .value = (uint8_t *)"abcd",
+                         .value = (uint8_t *)FOUR_VALUES,
                          .value_len = 4};
         struct err err = {0};
 
@@ -232,7 +233,7 @@ START_TEST(failed_run_leaves_no_file_behind)
     ck_assert_ok(fs_rmdir(fs_posix(), tmpdir_at(&tmp, "runs"), &err));
     m->source = (struct row_source){made_next, UINT64_MAX, 0, false};
     m->total = m->per_group = 10;
-    m->value = (uint8_t *)"abcd";
+    m->value = (uint8_t *)FOUR_VALUES;
     m->value_len = 4;
     ck_assert_rc_msg(flusher_write(flusher, cf, &m->source, &err), RC_IO, "flush of s");
     ck_assert_uint_eq(entries(), 0);
