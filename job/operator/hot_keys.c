@@ -90,32 +90,34 @@ void hot_keys_sample(struct hot_keys *h, const struct key_batch *keys)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-static void put_key(struct hot_view *v, const struct hot_key *k)
+/* Where an item with this share goes in a list of HOT_SHOWN, highest first, each of which begins with its
+ * share; NULL: not among them. The last one falls out. */
+static void *make_room(void *list, uint32_t *count, size_t item_bytes, double share)
 {
-    uint32_t at = v->key_count;
+    char *items = list;
+    uint32_t at = *count;
 
-    while (at > 0 && v->keys[at - 1].share < k->share)
+    while (at > 0 && *(const double *)(const void *)(items + (at - 1) * item_bytes) < share)
         at--;
     if (at == HOT_SHOWN)
-        return;
-    if (v->key_count < HOT_SHOWN)
-        v->key_count++;
-    memmove(&v->keys[at + 1], &v->keys[at], (v->key_count - 1 - at) * sizeof *k);
-    v->keys[at] = *k;
+        return NULL;
+    if (*count < HOT_SHOWN)
+        ++*count;
+    memmove(items + (at + 1) * item_bytes, items + at * item_bytes, (*count - 1 - at) * item_bytes);
+    return items + at * item_bytes;
 }
 
-static void put_group(struct hot_view *v, const struct hot_group *g)
+static struct hot_key *room_for_key(struct hot_view *v, double share)
 {
-    uint32_t at = v->group_count;
+    return make_room(v->keys, &v->key_count, sizeof v->keys[0], share);
+}
 
-    while (at > 0 && v->groups[at - 1].share < g->share)
-        at--;
-    if (at == HOT_SHOWN)
-        return;
-    if (v->group_count < HOT_SHOWN)
-        v->group_count++;
-    memmove(&v->groups[at + 1], &v->groups[at], (v->group_count - 1 - at) * sizeof *g);
-    v->groups[at] = *g;
+static void put_group(struct hot_view *v, uint32_t group, double share)
+{
+    struct hot_group *g = make_room(v->groups, &v->group_count, sizeof *g, share);
+
+    if (g != NULL)
+        *g = (struct hot_group){share, group};
 }
 
 static bool is_shown(const struct hot_keys *h, uint32_t count)
@@ -150,20 +152,17 @@ void hot_keys_view(const struct hot_keys *h, struct hot_view *out)
     *out = (struct hot_view){.samples = h->samples};
     for (uint32_t i = 0; i < h->used; i++) {
         const struct hot_entry *e = &h->entries[i];
-        struct hot_key k = {.group = e->group};
+        double share = (double)(e->count - e->error) / h->samples;
+        struct hot_key *k = is_shown(h, e->count - e->error) ? room_for_key(out, share) : NULL;
 
-        if (!is_shown(h, e->count - e->error))
+        if (k == NULL)
             continue;
-        k.share = (double)(e->count - e->error) / h->samples;
-        write_text(h, e, k.text);
-        put_key(out, &k);
+        *k = (struct hot_key){.share = share, .group = e->group};
+        write_text(h, e, k->text);
     }
-    for (uint32_t i = 0; i < h->key->key_group_count; i++) {
-        struct hot_group g = {i, h->samples == 0 ? 0 : (double)h->groups[i] / h->samples};
-
+    for (uint32_t i = 0; i < h->key->key_group_count; i++)
         if (is_shown(h, h->groups[i]))
-            put_group(out, &g);
-    }
+            put_group(out, i, (double)h->groups[i] / h->samples);
 }
 
 void hot_view_add(struct hot_view *to, const struct hot_view *from, uint64_t rows, uint64_t all)
@@ -172,16 +171,16 @@ void hot_view_add(struct hot_view *to, const struct hot_view *from, uint64_t row
 
     to->samples += from->samples;
     for (uint32_t i = 0; i < from->key_count; i++) {
-        struct hot_key k = from->keys[i];
+        double share = from->keys[i].share * part;
+        struct hot_key *k = room_for_key(to, share);
 
-        k.share *= part;
-        put_key(to, &k);
+        if (k == NULL)
+            continue;
+        *k = from->keys[i];
+        k->share = share;
     }
-    for (uint32_t i = 0; i < from->group_count; i++) {
-        struct hot_group g = {from->groups[i].group, from->groups[i].share * part};
-
-        put_group(to, &g);
-    }
+    for (uint32_t i = 0; i < from->group_count; i++)
+        put_group(to, from->groups[i].group, from->groups[i].share * part);
 }
 
 const struct hot_key *hot_view_key(const struct hot_view *v)

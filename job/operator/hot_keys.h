@@ -37,13 +37,13 @@ struct hot_view {
     uint32_t samples; /* 0: nothing is known */
     uint32_t key_count, group_count;
     struct hot_key {
-        char text[HOT_TEXT_MAX]; /* "(k = a)" */
-        uint32_t group;
         double share;
+        uint32_t group;
+        char text[HOT_TEXT_MAX]; /* "(k = a)" */
     } keys[HOT_SHOWN];
     struct hot_group {
-        uint32_t group;
         double share;
+        uint32_t group;
     } groups[HOT_SHOWN];
 };
 

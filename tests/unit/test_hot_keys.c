@@ -136,10 +136,10 @@ START_TEST(subtasks_are_added_by_their_rows)
     struct hot_view a = {.samples = 900, .key_count = 1, .group_count = 1},
                     b = {.samples = 100, .key_count = 1, .group_count = 1}, sum = {0};
 
-    a.keys[0] = (struct hot_key){"(k = a)", 3, 0.1};
-    a.groups[0] = (struct hot_group){3, 0.4};
-    b.keys[0] = (struct hot_key){"(k = b)", 100, 0.8};
-    b.groups[0] = (struct hot_group){100, 0.8};
+    a.keys[0] = (struct hot_key){0.1, 3, "(k = a)"};
+    a.groups[0] = (struct hot_group){0.4, 3};
+    b.keys[0] = (struct hot_key){0.8, 100, "(k = b)"};
+    b.groups[0] = (struct hot_group){0.8, 100};
     hot_view_add(&sum, &b, 1000, 10000);
     hot_view_add(&sum, &a, 9000, 10000);
     ck_assert_uint_eq(sum.samples, 1000);
