@@ -1,6 +1,7 @@
 /* vv_store.c - stores, their options and their states (varve_state.h). */
 #include "backend/vv_priv.h"
 
+#include "backend/files_plan.h"
 #include "backend/handle_codec.h"
 #include "backend/state_dir.h"
 #include "base/units.h"
@@ -12,9 +13,6 @@
 
 #define SCRATCH_PREFIX ".varve-state-"
 #define MEMORY_DEFAULT (256ull << 20)
-#define FILES_RESERVE 64u /* of the process: its own, locks, files on their way into a snapshot */
-#define FILES_LEAST 24u   /* of a database */
-#define FILES_MOST (1u << 20)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
@@ -248,17 +246,14 @@ static enum rc divide_files(const vv_store *s, int wanted, int *out, struct err 
 {
     uint64_t most = fs_open_files_max(s->env.fs);
     uint32_t stores = keyed_memory_plan(memory_engine(s->memory))->subtasks;
-    uint64_t need = FILES_RESERVE + (uint64_t)stores * FILES_LEAST, each;
+    uint64_t need = files_plan_least(FILES_RESERVE, stores);
 
     if (most < need)
         return err_set(err, RC_LIMIT,
                        "this process may have %llu open files (ulimit -n); %u databases need at "
                        "least %llu",
                        (unsigned long long)most, stores, (unsigned long long)need);
-    each = (most - FILES_RESERVE) / stores;
-    if (each > FILES_MOST)
-        each = FILES_MOST;
-    *out = wanted >= 0 && (uint64_t)wanted < each ? wanted : (int)each;
+    *out = files_plan_each(most, FILES_RESERVE, stores, wanted);
     return RC_OK;
 }
 

@@ -1,13 +1,11 @@
 /* state_budget.c - see state_budget.h */
 #include "job/runtime/state_budget.h"
 
+#include "backend/files_plan.h"
 #include "job/runtime/deployment.h"
 
-#define FILES_RESERVE 64u /* of the process: standard streams, REST, locks, files on their way into a checkpoint */
-#define FILES_A_TASK 4u   /* input, parts; and one for each state: RocksDB keeps the directory of a
-                           * column family open */
-#define FILES_LEAST 24u   /* of a database: RocksDB itself wants 20, and some are open beside its tables */
-#define FILES_MOST (1u << 20)
+#define FILES_A_TASK 4u /* input, parts; and one for each state: RocksDB keeps the directory of a
+                         * column family open */
 #define MIB (1ull << 20)
 
 struct sums {
@@ -57,9 +55,7 @@ static enum rc divide_files(const struct config *c, const struct sums *s, uint64
                             struct err *err)
 {
     uint64_t reserve = FILES_RESERVE + (uint64_t)s->tasks * FILES_A_TASK + s->states;
-    uint64_t need = reserve + (uint64_t)s->keyed * FILES_LEAST;
-    uint64_t each;
-    int wanted = config_int(c, OPT_ROCKS_FILES_OPEN);
+    uint64_t need = files_plan_least(reserve, s->keyed);
 
     if (most < need)
         return err_set(err, RC_INVALID,
@@ -67,10 +63,7 @@ static enum rc divide_files(const struct config *c, const struct sums *s, uint64
                        "keyed state in RocksDB, and %llu states need at least %llu",
                        (unsigned long long)most, s->tasks, s->keyed, (unsigned long long)s->states,
                        (unsigned long long)need);
-    each = (most - reserve) / s->keyed;
-    if (each > FILES_MOST)
-        each = FILES_MOST;
-    *out = wanted >= 0 && (uint64_t)wanted < each ? wanted : (int)each;
+    *out = files_plan_each(most, reserve, s->keyed, config_int(c, OPT_ROCKS_FILES_OPEN));
     return RC_OK;
 }
 
