@@ -736,7 +736,6 @@ enum rc rocks_backend_open(const struct keyed_backend_config *config, struct key
     enum rc rc;
 
     take_memory(b, config);
-    b->max_open_files = config->max_open_files;
     plan = keyed_memory_plan(b->memory);
     rocks.shared = keyed_memory_rocks(b->memory);
     rocks.file_bytes = plan->file_bytes;

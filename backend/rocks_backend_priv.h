@@ -44,7 +44,6 @@ struct rocks_backend {
     struct warmup *warmup;
     struct load *load;
     const char *local_dir, *db_dir; /* in core.arena */
-    int max_open_files;             /* -1: no limit */
     struct keyed_memory *memory, *own_memory; /* own: not given by who opened it */
     uint64_t counted[MEMORY_PARTS];           /* of what the backend holds itself */
     uint64_t evictions;

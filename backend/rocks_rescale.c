@@ -14,6 +14,7 @@
 struct rescale {
     struct rocks_backend *b;
     bool later; /* linked files are proven in the background */
+    int max_open_files;
     struct arena *arena;
     struct rocks_cutter *cutter;
     struct rocks_intake **intakes; /* by state id */
@@ -114,7 +115,7 @@ static enum rc take_handle(struct rescale *r, size_t i, const struct keyed_handl
     enum rc rc;
 
     RETURN_IF_ERR(core_restore_states(&r->b->core, h, "handle", r->arena, &states, err));
-    rc = rocks_source_open(r->b->core.env->fs, h, dir, r->later, r->b->max_open_files, source, err);
+    rc = rocks_source_open(r->b->core.env->fs, h, dir, r->later, r->max_open_files, source, err);
     if (rc == RC_OK)
         rc = take_families(r, source, states, taken, err);
     rocks_close(source->db); /* its files stay until the families are made */
@@ -187,7 +188,10 @@ static void rescale_release(struct rescale *r)
 enum rc rocks_rescale(struct rocks_backend *b, const struct keyed_backend_config *config,
                       bool later, bool *taken, struct err *err)
 {
-    struct rescale r = {.b = b, .later = later, .arena = arena_new(0)};
+    struct rescale r = {.b = b,
+                        .later = later,
+                        .max_open_files = config->max_open_files,
+                        .arena = arena_new(0)};
     enum rc rc;
 
     r.source_count = config->restore_count;

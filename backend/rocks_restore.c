@@ -387,7 +387,8 @@ static enum rc copy_state(struct rocks_backend *b, struct core_state *s, struct 
     return rc;
 }
 
-static enum rc copy_handle(struct rocks_backend *b, const struct keyed_handle *h, struct err *err)
+static enum rc copy_handle(struct rocks_backend *b, const struct keyed_handle *h, int max_open_files,
+                           struct err *err)
 {
     struct key_group_range range = key_group_range_meet(b->core.range, h->range);
     struct arena *arena = arena_new(0);
@@ -399,7 +400,7 @@ static enum rc copy_handle(struct rocks_backend *b, const struct keyed_handle *h
 
     GOTO_IF_ERR(core_restore_states(&b->core, h, "handle", arena, &states, err));
     GOTO_IF_ERR(path_join(dir, sizeof dir, b->local_dir, "from", err));
-    rc = rocks_source_open(b->core.env->fs, h, dir, false, b->max_open_files, &source, err);
+    rc = rocks_source_open(b->core.env->fs, h, dir, false, max_open_files, &source, err);
     for (size_t i = 0; rc == RC_OK && i < h->state_count && range.first <= range.last; i++) {
         struct rocks_cf *from = rocks_cf_find(source.db, h->states[i].name);
 
@@ -534,7 +535,7 @@ static enum rc restore_rows(struct rocks_backend *b, const struct keyed_backend_
         const struct keyed_handle *h = &config->restore[i];
 
         if (!taken[i])
-            RETURN_IF_ERR(h->kind == KEYED_ROCKS ? copy_handle(b, h, err)
+            RETURN_IF_ERR(h->kind == KEYED_ROCKS ? copy_handle(b, h, config->max_open_files, err)
                                                  : core_restore_entries(&b->core, config, h, err));
     }
     return RC_OK;
