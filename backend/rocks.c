@@ -514,15 +514,13 @@ static void add_compactions(const struct rocks_cf *cf, struct rocks_compactions 
 enum rc rocks_cf_drop(struct rocks_cf *cf, struct err *err)
 {
     struct rocks_db *db = cf->db;
-    struct rocks_compactions gone = db->gone;
     char *error = NULL;
     size_t i = 0;
 
-    add_compactions(cf, &gone);
     rocksdb_drop_column_family(db->db, cf->handle, &error);
     RETURN_IF_ERR(take_error(error, err, "drop column family"));
     mutex_lock(&db->handles);
-    db->gone = gone;
+    add_compactions(cf, &db->gone);
     while (db->cfs[i] != cf)
         i++;
     memmove(db->cfs + i, db->cfs + i + 1, (--db->cf_count - i) * sizeof(struct rocks_cf *));
@@ -537,19 +535,17 @@ enum rc rocks_cf_drop(struct rocks_cf *cf, struct err *err)
 enum rc rocks_cf_clear(struct rocks_cf *cf, struct err *err)
 {
     struct rocks_db *db = cf->db;
-    struct rocks_compactions gone = db->gone;
     rocksdb_column_family_handle_t *fresh = NULL;
     char *error = NULL;
 
     mutex_lock(&db->handles);
-    add_compactions(cf, &gone);
     rocksdb_drop_column_family(db->db, cf->handle, &error);
     if (error == NULL)
         fresh = rocksdb_create_column_family(db->db, db->options, cf->name, &error);
     if (error == NULL) {
+        add_compactions(cf, &db->gone);
         rocksdb_column_family_handle_destroy(cf->handle);
         cf->handle = fresh;
-        db->gone = gone;
     }
     mutex_unlock(&db->handles);
     return take_error(error, err, "replace column family");

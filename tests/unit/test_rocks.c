@@ -293,6 +293,15 @@ START_TEST(compactions_are_counted_and_those_of_the_deepest_level)
     ck_assert_uint_ge(after.count, 1);
     ck_assert_uint_eq(after.deepest, after.count); /* level 1 is all there is */
     ck_assert_uint_ge(after.written_bytes, 1000);
+
+    ck_assert_ok(rocks_cf_clear(cf, &err));
+    rocks_compactions(db, &before); /* what a family that is no more had still counts */
+    ck_assert_uint_ge(before.count, after.count);
+    ck_assert_uint_ge(before.deepest, after.deepest);
+    ck_assert_uint_ge(before.written_bytes, after.written_bytes);
+    ck_assert_ok(rocks_cf_drop(cf, &err));
+    rocks_compactions(db, &after);
+    ck_assert_uint_eq(after.count, before.count);
     rocks_close(db);
 }
 END_TEST
