@@ -14,6 +14,8 @@ struct flusher {
     uint64_t next_run;
     struct row_view views[VIEWS];
     struct buf last_key; /* of the rows under way: order is asserted */
+    struct buf operand;
+    struct bytes operand_head; /* of the rows under way */
     bool permitted;
     uint64_t sort_bytes, run_rows, counted; /* of the rows under way, of the open run, of both */
     _Atomic uint64_t flushes, runs, rows;
@@ -35,6 +37,7 @@ void flusher_free(struct flusher *f)
         return;
     mem_free(f->run_dir);
     buf_release(&f->last_key);
+    buf_release(&f->operand);
     mem_free(f);
 }
 
@@ -75,6 +78,16 @@ static uint32_t check_row(struct flusher *f, struct bytes key)
     return group;
 }
 
+/* A delta as it is merged; holds until the next one. */
+static struct bytes operand_of(struct flusher *f, struct bytes delta)
+{
+    ASSERT(f->operand_head.len > 0);
+    buf_clear(&f->operand);
+    buf_append(&f->operand, f->operand_head.data, f->operand_head.len);
+    buf_append(&f->operand, delta.data, delta.len);
+    return buf_bytes(&f->operand);
+}
+
 /* ---- small sets ------------------------------------------------------------------------------ */
 
 static enum rc write_batches(struct flusher *f, struct rocks_cf *cf, struct row_source *rows,
@@ -89,6 +102,8 @@ static enum rc write_batches(struct flusher *f, struct rocks_cf *cf, struct row_
             check_row(f, f->views[i].key);
             if (f->views[i].tombstone)
                 rocks_batch_del(b, cf, f->views[i].key);
+            else if (f->views[i].delta)
+                rocks_batch_merge(b, cf, f->views[i].key, operand_of(f, f->views[i].value));
             else
                 rocks_batch_put(b, cf, f->views[i].key, f->views[i].value);
             if (rocks_batch_bytes(b) >= BATCH_BYTES)
@@ -167,8 +182,10 @@ static enum rc run_add(struct flusher *f, struct run_set *set, const struct row_
         RETURN_IF_ERR(run_begin(f, set, err));
     set->open_group = group;
     f->run_rows++;
-    return v->tombstone ? rocks_run_del(set->open, v->key, err)
-                        : rocks_run_put(set->open, v->key, v->value, err);
+    if (v->tombstone)
+        return rocks_run_del(set->open, v->key, err);
+    return v->delta ? rocks_run_merge(set->open, v->key, operand_of(f, v->value), err)
+                    : rocks_run_put(set->open, v->key, v->value, err);
 }
 
 /* Waits while the database is behind with its compactions. */
@@ -233,6 +250,7 @@ enum rc flusher_write(struct flusher *f, struct rocks_cf *cf, struct row_source 
     f->sort_bytes = rows->rows_max == UINT64_MAX ? 0 : rows->rows_max * ROW_SORT_BYTES;
     count_memory(f);
     buf_clear(&f->last_key);
+    f->operand_head = rows->operand_head;
     if (rows->whole || rows->rows_max >= FLUSH_RUN_LEAST_ROWS ||
         rows->bytes_max >= FLUSH_RUN_LEAST_BYTES ||
         !keyed_memory_buffers_have(f->config.memory, rows->bytes_max))

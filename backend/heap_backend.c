@@ -322,6 +322,10 @@ static enum rc heap_snapshot_write(struct keyed_snapshot *snapshot, struct snaps
         .states = core_describe(core, s->state_count, arena),
         .ttl_clock_ms = s->now_ms == INT64_MIN ? 0 : s->now_ms,
     };
+    for (size_t i = 0; i < s->state_count; i++) { /* of the database it was restored from */
+        out->states[i].operand_operator = "";
+        out->states[i].operand_version = 0;
+    }
     rc = write_stream(core, s, rows, target, arena, out, err);
     for (size_t i = 0; i < s->state_count; i++) {
         ttl_rows_release(&rows[i].live);

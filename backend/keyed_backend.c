@@ -1,5 +1,6 @@
 #include "backend/keyed_core.h"
 
+#include "backend/blind.h"
 #include "base/rng.h"
 
 /* ---- dispatch -------------------------------------------------------------------------------- */
@@ -50,6 +51,24 @@ enum rc keyed_state_open(struct keyed_backend *b, const struct state_desc *desc,
                          struct keyed_state **out, struct err *err)
 {
     return b->ops->state_open(b, desc, out, err);
+}
+
+enum rc keyed_state_blind(struct keyed_state *state, const char *pattern, struct err *err)
+{
+    struct core_state *s = core_state_of(state);
+    struct backend_core *core = core_of(state->backend);
+
+    if (s->desc.ttl_ms != 0 || s->desc.kind == STATE_MAP || s->desc.kind == STATE_LIST ||
+        s->desc.kind == STATE_TIMER ||
+        !blind_pattern_fits(pattern, state_desc_row_bytes(&s->desc)))
+        return err_set(err, RC_INVALID, "state %s: no blind updates by the pattern \"%s\"",
+                       s->desc.name, pattern);
+    if (state->backend->ops->blind == NULL)
+        return RC_OK;
+    s->desc.operand_operator = arena_strdup(core->arena, BLIND_OPERATOR);
+    s->desc.operand_version = BLIND_VERSION;
+    state->backend->ops->blind(state, pattern);
+    return RC_OK;
 }
 
 int64_t keyed_ttl_now(struct keyed_backend *b)
@@ -479,6 +498,18 @@ enum rc core_convert(struct core_state *s, const struct state_change *change, st
     return RC_OK;
 }
 
+/* Operands that we cannot merge must not be read at all. */
+static enum rc check_operands(const struct state_desc *d, struct err *err)
+{
+    if (text(d->operand_operator)[0] == '\0' ||
+        (strcmp(d->operand_operator, BLIND_OPERATOR) == 0 && d->operand_version == BLIND_VERSION))
+        return RC_OK;
+    return err_set(err, RC_VERSION,
+                   "state %s: its files may hold operands of the merge operator %s, version %u; this "
+                   "program knows %s, version %u",
+                   d->name, d->operand_operator, d->operand_version, BLIND_OPERATOR, BLIND_VERSION);
+}
+
 static enum rc restore_state(struct backend_core *core, const struct state_desc *desc,
                              struct core_state **out, struct err *err)
 {
@@ -487,6 +518,7 @@ static enum rc restore_state(struct backend_core *core, const struct state_desc 
     struct state_desc is;
 
     *out = NULL;
+    RETURN_IF_ERR(check_operands(desc, err));
     if (change != NULL && !same_desc(change->was, desc))
         return differ(change->was, desc, RC_CORRUPT, "another handle", "this handle", err);
     if (change != NULL && change->is == NULL)

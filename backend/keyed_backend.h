@@ -37,6 +37,7 @@ struct keyed_stats {
     uint64_t db_live_sst_bytes, db_sst_files, l0_files, pending_compaction_bytes;
     uint64_t block_cache_bytes, write_buffer_bytes;
     uint64_t lookups, misses, flushes, evictions, flush_wait_ns;
+    uint64_t blind_rows;  /* that began without a look into the database */
     uint64_t loaded_rows; /* read into the row cache after a restore, unasked */
     uint64_t compactions, deepest_compactions,
         compacted_bytes; /* of them those that wrote the deepest level; written by all */
@@ -85,6 +86,14 @@ void keyed_backend_close(struct keyed_backend *b);
  * has another kind or types: the message shows old and new side by side. `desc` is copied. */
 MUST_USE enum rc keyed_state_open(struct keyed_backend *b, const struct state_desc *desc,
                                   struct keyed_state **out, struct err *err);
+
+/* From now on keyed_upsert need not look up whether a row exists, if that costs a read of the
+ * database (rocksdb): then rows[i] is what was added since some moment, fresh and zeroed at first,
+ * though there may be more of it elsewhere. All of it comes together, as the pattern says (blind.h),
+ * when rows are scanned; a state that is read by key looks up again from then on. For who begins a
+ * fresh row as that which added to any row leaves it as it is. Before the first upsert. RC_INVALID:
+ * the pattern does not fit the rows, or they have a time-to-live. */
+MUST_USE enum rc keyed_state_blind(struct keyed_state *s, const char *pattern, struct err *err);
 
 /* All states, restored and opened ones. Descriptions hold as long as the backend. */
 size_t keyed_state_count(const struct keyed_backend *b);
@@ -162,6 +171,7 @@ struct keyed_backend_ops {
     void (*close)(struct keyed_backend *);
     enum rc (*state_open)(struct keyed_backend *, const struct state_desc *, struct keyed_state **,
                           struct err *);
+    void (*blind)(struct keyed_state *, const char *pattern); /* NULL: it never is */
     enum rc (*upsert)(struct keyed_state *, const struct key_batch *, void **, uint8_t *,
                       struct err *);
     enum rc (*get)(struct keyed_state *, const struct key_batch *, struct bytes *, struct err *);

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 
 #define DEFAULT_CF "default"
-#define MERGE_OPERATOR "StringAppendTESTOperator" /* the name that Flink's databases carry */
-#define MERGE_DELIMITER ','
 #define MIB (1u << 20)
 #define ZSTD_LEVEL 1
 #define ARENA_BYTES (64u << 10) /* a memtable of a few rows takes it: there is one a state */
@@ -30,6 +28,7 @@ struct rocks_cf {
     struct rocks_db *db;
     rocksdb_column_family_handle_t *handle;
     char *name;
+    bool totals; /* its operands are blind.h's, not a list's elements */
     struct rocks_filter filter;
 };
 struct rocks_shared {
@@ -39,10 +38,11 @@ struct rocks_shared {
 };
 struct rocks_db {
     rocksdb_t *db;
-    rocksdb_options_t *options; /* of the database and of each family */
+    rocksdb_options_t *options; /* of the database and of each family ... */
+    rocksdb_options_t *totals;  /* ... but those whose operands are totals */
     rocksdb_block_based_table_options_t *table;
     struct rocks_shared *shared, *own_shared; /* own: not given by who opened it */
-    rocksdb_mergeoperator_t *merge;
+    struct rocks_totals is_totals;
     rocksdb_readoptions_t *scan; /* template of scans; bounds are set per iterator */
     rocksdb_writeoptions_t *write;
     struct shim_getter *getter;
@@ -82,62 +82,6 @@ static enum rc take_error(char *text, struct err *err, const char *doing)
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
-
-/* existing value, if any, and operands joined by the delimiter: what Flink's operator does. */
-static char *full_merge(void *state, const char *key, size_t key_len, const char *existing,
-                        size_t existing_len, const char *const *operands, const size_t *lens,
-                        int count, unsigned char *success, size_t *out_len)
-{
-    size_t total = existing != NULL ? existing_len : 0;
-    bool first = existing == NULL;
-    char *out, *p;
-
-    (void)state, (void)key, (void)key_len;
-    for (int i = 0; i < count; i++)
-        total += lens[i] + 1;
-    out = p = mem_alloc(total);
-    if (existing != NULL && existing_len > 0)
-        memcpy(p, existing, existing_len);
-    p += existing != NULL ? existing_len : 0;
-    for (int i = 0; i < count; i++) {
-        if (!first)
-            *p++ = MERGE_DELIMITER;
-        first = false;
-        if (lens[i] > 0)
-            memcpy(p, operands[i], lens[i]);
-        p += lens[i];
-    }
-    *out_len = (size_t)(p - out);
-    *success = 1;
-    return out;
-}
-
-static char *partial_merge(void *state, const char *key, size_t key_len,
-                           const char *const *operands, const size_t *lens, int count,
-                           unsigned char *success, size_t *out_len)
-{
-    (void)state, (void)key, (void)key_len, (void)operands, (void)lens, (void)count;
-    *success = 0;
-    *out_len = 0;
-    return NULL;
-}
-
-static void merged_free(void *state, const char *value, size_t len)
-{
-    (void)state, (void)len;
-    mem_free((void *)(uintptr_t)value);
-}
-
-static const char *merge_name(void *state)
-{
-    (void)state;
-    return MERGE_OPERATOR;
-}
-
-static void merge_gone(void *state)
-{
-    (void)state;
-}
 
 static void make_table_options(struct rocks_db *db)
 {
@@ -201,8 +145,6 @@ static void make_options(struct rocks_db *db, const struct rocks_config *config)
                                             : rocks_shared_new(config->block_cache_bytes,
                                                                config->write_buffer_bytes);
     db->shared = config->shared != NULL ? config->shared : db->own_shared;
-    db->merge = rocksdb_mergeoperator_create(NULL, merge_gone, full_merge, partial_merge,
-                                             merged_free, merge_name);
     make_table_options(db);
     db->env = shim_scratch_env_new();
     ASSERT(db->env != NULL);
@@ -211,8 +153,7 @@ static void make_options(struct rocks_db *db, const struct rocks_config *config)
     rocksdb_options_set_error_if_exists(o, config->create);
     rocksdb_options_set_paranoid_checks(o, 1);
     rocksdb_options_set_block_based_table_factory(o, db->table);
-    rocksdb_options_set_merge_operator(o, db->merge); /* takes it over */
-    db->merge = NULL;
+    rocksdb_options_set_merge_operator(o, rocks_merge_lists()); /* takes it over */
     db->filters = shim_filters_new();
     ASSERT(db->filters != NULL);
     shim_filters_install(db->filters, o);
@@ -252,6 +193,8 @@ static void make_options(struct rocks_db *db, const struct rocks_config *config)
         ASSERT(error == NULL); /* memory is gone */
     }
     db->options = o;
+    db->totals = rocksdb_options_create_copy(o);
+    rocksdb_options_set_merge_operator(db->totals, rocks_merge_totals());
     db->scan = rocksdb_readoptions_create();
     rocksdb_readoptions_set_verify_checksums(db->scan, 1);
     rocksdb_readoptions_set_fill_cache(db->scan, 0);
@@ -266,6 +209,7 @@ static void free_options(struct rocks_db *db)
     shim_getter_free(db->getter);
     rocksdb_writeoptions_destroy(db->write);
     rocksdb_readoptions_destroy(db->scan);
+    rocksdb_options_destroy(db->totals);
     rocksdb_options_destroy(db->options);
     rocksdb_block_based_options_destroy(db->table);
     rocks_shared_free(db->own_shared);
@@ -275,12 +219,23 @@ static void free_options(struct rocks_db *db)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+static bool has_totals(const struct rocks_db *db, const char *family)
+{
+    return db->is_totals.of != NULL && db->is_totals.of(db->is_totals.ctx, family);
+}
+
+static const rocksdb_options_t *options_of(const struct rocks_db *db, const char *family)
+{
+    return has_totals(db, family) ? db->totals : db->options;
+}
+
 static struct rocks_cf *add_cf(struct rocks_db *db, const char *name,
                                rocksdb_column_family_handle_t *handle)
 {
     struct rocks_cf *cf = mem_calloc(1, sizeof *cf);
 
-    *cf = (struct rocks_cf){.db = db, .handle = handle, .name = mem_strdup(name)};
+    *cf = (struct rocks_cf){.db = db, .handle = handle, .name = mem_strdup(name),
+                            .totals = has_totals(db, name)};
     mutex_lock(&db->handles);
     db->cfs = mem_realloc(db->cfs, (db->cf_count + 1) * sizeof *db->cfs);
     db->cfs[db->cf_count++] = cf;
@@ -297,7 +252,7 @@ static enum rc open_families(struct rocks_db *db, const char *dir, const char *c
     char *error = NULL;
 
     for (size_t i = 0; i < count; i++)
-        options[i] = db->options;
+        options[i] = options_of(db, names[i]);
     if (db->read_only)
         db->db = rocksdb_open_for_read_only_column_families(db->options, dir, (int)count, names,
                                                             options, handles, 0, &error);
@@ -325,6 +280,7 @@ enum rc rocks_open(const struct rocks_config *config, struct rocks_db **out, str
     enum rc rc;
 
     db->read_only = config->read_only;
+    db->is_totals = config->totals;
     mutex_init(&db->handles);
     make_options(db, config);
     if (config->create) {
@@ -381,6 +337,7 @@ enum rc rocks_compact(struct rocks_db *db, struct err *err)
     for (size_t i = 0; i < db->cf_count; i++)
         RETURN_IF_ERR(enable_compactions(db->cfs[i], err));
     rocksdb_options_set_disable_auto_compactions(db->options, 0); /* for families to come */
+    rocksdb_options_set_disable_auto_compactions(db->totals, 0);
     return RC_OK;
 }
 
@@ -445,9 +402,13 @@ void *rocks_raw_cf(const struct rocks_cf *cf)
 {
     return cf->handle;
 }
-const void *rocks_raw_options(const struct rocks_db *db)
+const void *rocks_raw_options(const struct rocks_db *db, const char *family)
 {
-    return db->options;
+    return options_of(db, family);
+}
+const void *rocks_raw_cf_options(const struct rocks_cf *cf)
+{
+    return cf->totals ? cf->db->totals : cf->db->options;
 }
 struct rocks_db *rocks_db_of(const struct rocks_cf *cf)
 {
@@ -494,7 +455,7 @@ enum rc rocks_cf_create(struct rocks_db *db, const char *name, struct rocks_cf *
     rocksdb_column_family_handle_t *handle;
     char *error = NULL;
 
-    handle = rocksdb_create_column_family(db->db, db->options, name, &error);
+    handle = rocksdb_create_column_family(db->db, options_of(db, name), name, &error);
     RETURN_IF_ERR(take_error(error, err, "create column family"));
     *out = add_cf(db, name, handle);
     return RC_OK;
@@ -541,7 +502,8 @@ enum rc rocks_cf_clear(struct rocks_cf *cf, struct err *err)
     mutex_lock(&db->handles);
     rocksdb_drop_column_family(db->db, cf->handle, &error);
     if (error == NULL)
-        fresh = rocksdb_create_column_family(db->db, db->options, cf->name, &error);
+        fresh = rocksdb_create_column_family(db->db, cf->totals ? db->totals : db->options, cf->name,
+                                             &error);
     if (error == NULL) {
         add_compactions(cf, &db->gone);
         rocksdb_column_family_handle_destroy(cf->handle);
@@ -772,6 +734,16 @@ enum rc rocks_run_del(struct rocks_run *r, struct bytes key, struct err *err)
     char *error = NULL;
 
     rocksdb_sstfilewriter_delete(r->writer, (const char *)key.data, key.len, &error);
+    return take_error(error, err, "write a run");
+}
+
+enum rc rocks_run_merge(struct rocks_run *r, struct bytes key, struct bytes operand,
+                        struct err *err)
+{
+    char *error = NULL;
+
+    rocksdb_sstfilewriter_merge(r->writer, (const char *)key.data, key.len,
+                                (const char *)operand.data, operand.len, &error);
     return take_error(error, err, "write a run");
 }
 

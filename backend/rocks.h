@@ -1,7 +1,8 @@
-/* rocks.h - RocksDB behind our own words: databases, column families, runs, checkpoints. rocks.c is
- * the only file that includes rocksdb/c.h, and makes every options object, so that what we write
+/* rocks.h - RocksDB behind our own words: databases, column families, runs, checkpoints. rocks.c
+ * makes every options object (the merge operators: rocks_merge.c), so that what we write
  * stays readable by Flink 2: format_version 5, XXH3 checksums, zstd, bytewise comparator, merge
- * operator StringAppendTESTOperator, no write-ahead log, static levels.
+ * operator StringAppendTESTOperator, no write-ahead log, static levels. Not readable by Flink are
+ * merge operands of totals (blind.h), which only families of fixed-size values may hold.
  *
  * Never used: timed puts, wide columns, blob files, user timestamps. Databases are scratch: nothing
  * is synced here; whoever publishes a file of one makes it durable (snapshot_target.h). Thread: any
@@ -30,6 +31,12 @@ struct rocks_shared_use {
 };
 void rocks_shared_use(struct rocks_shared *s, struct rocks_shared_use *out);
 
+/* Which families hold rows of totals: their operands are merged by blind.h, those of all others as
+ * lists. Asked when a family is opened or made. of NULL: none. */
+struct rocks_totals {
+    bool (*of)(const void *ctx, const char *family);
+    const void *ctx; /* outlives the database */
+};
 struct rocks_config {
     const char *dir;
     bool create;    /* new and empty; else it must be there */
@@ -41,6 +48,7 @@ struct rocks_config {
     int max_open_files;     /* -1: no limit */
     uint32_t key_group_count; /* compactions end files at borders of key groups (keygroup_cut_bytes);
                                * 0: anywhere */
+    struct rocks_totals totals;
 };
 /* Opens with all its column families; compactions stand still until rocks_compact. RC_CORRUPT,
  * RC_IO. */
@@ -102,7 +110,7 @@ struct rocks_batch *rocks_batch_new(struct rocks_db *db);
 void rocks_batch_put(struct rocks_batch *b, struct rocks_cf *cf, struct bytes key,
                      struct bytes value);
 void rocks_batch_del(struct rocks_batch *b, struct rocks_cf *cf, struct bytes key);
-/* Appends an operand for the list operator: elements joined with ','. */
+/* Appends an operand: of a list, whose elements are joined with ','; of totals (blind.h). */
 void rocks_batch_merge(struct rocks_batch *b, struct rocks_cf *cf, struct bytes key,
                        struct bytes operand);
 size_t rocks_batch_bytes(const struct rocks_batch *b);
@@ -116,6 +124,8 @@ MUST_USE enum rc rocks_run_open(struct rocks_db *db, const char *path, struct ro
 MUST_USE enum rc rocks_run_put(struct rocks_run *r, struct bytes key, struct bytes value,
                                struct err *err);
 MUST_USE enum rc rocks_run_del(struct rocks_run *r, struct bytes key, struct err *err);
+MUST_USE enum rc rocks_run_merge(struct rocks_run *r, struct bytes key, struct bytes operand,
+                                 struct err *err);
 uint64_t rocks_run_bytes(const struct rocks_run *r); /* written so far */
 MUST_USE enum rc rocks_run_finish(struct rocks_run *r, struct err *err);
 void rocks_run_free(

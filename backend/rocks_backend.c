@@ -1,13 +1,17 @@
 /* rocks_backend.c - keyed_backend on RocksDB (`rocksdb`): one column family per state, a row cache
  * in front of each, the flusher as the only writer. Rows that are not cached are read by one sorted
  * MultiGet a batch; absent keys end at the whole-key filters. The local database is scratch:
- * removed and made anew at open. After: RocksDBKeyedStateBackend.
+ * removed and made anew at open. A state that is blind looks nothing up: once it does not fit its
+ * cache, its rows begin as deltas and are written as merge operands (blind.h); before rows are read
+ * all deltas go down. After: RocksDBKeyedStateBackend.
  *
  * Epoch rule: between keyed_snapshot_begin and the moment its image of the database is taken,
  * nothing but that snapshot writes. Meanwhile rows may take the bytes that are kept for images, too;
  * a batch that needs more than that waits for the image, or takes it itself when the writer has not
  * started, and counts the time. */
 #include "backend/rocks_backend_priv.h"
+
+#include "backend/blind.h"
 
 #define REWRITE_BYTES (4u << 20) /* of rows in hand */
 #define WALK_VIEWS 256u
@@ -154,6 +158,7 @@ enum rc rocks_flush_rows(struct rocks_backend *b, struct core_state *s, struct r
     struct ttl_rows live;
     enum rc rc;
 
+    rows->operand_head = buf_bytes(&below_of(s)->operand_head);
     if (s->ttl.ttl_ms == 0)
         return flusher_write(b->flusher, below_of(s)->cf, rows, err);
     ttl_rows_init(&live, rows, &s->ttl, now_ms, true);
@@ -185,6 +190,42 @@ static struct row_loader *loader_of(struct rocks_backend *b, struct core_state *
     return below_of(s)->complete ? NULL : &b->loader;
 }
 
+/* A blind state that is all in memory has nothing to look up; while a cursor is open deltas could not go
+ * down. */
+static void choose_blind(struct core_state *s)
+{
+    struct rocks_state *below = below_of(s);
+    bool blind = below->blind && !below->complete && s->cursors == 0;
+
+    below->deltas |= row_cache_set_blind(s->cache, blind);
+}
+
+/* Before rows are read: deltas go down, where they are merged. */
+static enum rc settle(struct rocks_backend *b, struct core_state *s, struct err *err)
+{
+    struct row_evicted evicted;
+    enum rc rc;
+
+    if (!below_of(s)->deltas)
+        return RC_OK;
+    if (epoch_is_closed(b))
+        RETURN_IF_ERR(await_image(b, err));
+    RETURN_IF_ERR(rocks_usable(b, err));
+    row_group_retire(b->core.rows);
+    b->acting = s;
+    below_of(s)->written = true;
+    rc = row_cache_evict(s->cache, SIZE_MAX, &b->sink, &evicted, err);
+    if (rc != RC_OK) {
+        rocks_break(b, rc, "an earlier flush failed", err);
+        return rc;
+    }
+    b->evictions += evicted.rows;
+    if (evicted.live > 0)
+        below_of(s)->complete = false;
+    below_of(s)->deltas = false;
+    return RC_OK;
+}
+
 /* ---- batches --------------------------------------------------------------------------------- */
 
 static enum rc rocks_upsert(struct keyed_state *state, const struct key_batch *keys, void **rows,
@@ -195,6 +236,7 @@ static enum rc rocks_upsert(struct keyed_state *state, const struct key_batch *k
     enum rc rc;
 
     RETURN_IF_ERR(make_room(b, s, keys, NULL, err));
+    choose_blind(s);
     rc = row_cache_upsert(s->cache, keys, rows, fresh, loader_of(b, s), err);
     rocks_unpin(b->db);
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "state %s of %s", s->desc.name, b->core.name);
@@ -207,6 +249,8 @@ static enum rc rocks_lookup(struct keyed_state *state, const struct key_batch *k
     struct core_state *s = core_state_of(state);
     enum rc rc;
 
+    RETURN_IF_ERR(settle(b, s, err));
+    below_of(s)->blind = false; /* one that is read by key */
     RETURN_IF_ERR(make_room(b, s, keys, NULL, err));
     rc = row_cache_get(s->cache, keys, values, loader_of(b, s), err);
     rocks_unpin(b->db);
@@ -303,6 +347,7 @@ static enum rc rocks_scan_open(struct keyed_state *state, const struct scan_boun
 
     RETURN_IF_ERR(rocks_usable(b, err));
     RETURN_IF_ERR(warmup_wait_proven(b->warmup, err));
+    RETURN_IF_ERR(settle(b, s, err));
     c = mem_calloc(1, sizeof *c);
     c->base.backend = state->backend;
     c->state = s;
@@ -426,6 +471,35 @@ static void rocks_scan_close(struct keyed_cursor *cursor)
 }
 
 /* ---- states, notifications, numbers ---------------------------------------------------------- */
+
+bool rocks_has_totals(const struct state_desc *d)
+{
+    return d->fixed_value_bytes != 0 && (d->kind == STATE_VALUE || d->kind == STATE_REDUCING ||
+                                         d->kind == STATE_AGGREGATING);
+}
+
+static bool family_has_totals(const void *backend, const char *family)
+{
+    const struct rocks_backend *b = backend;
+    const struct core_state *s = core_find(&b->core, family);
+
+    if (s != NULL)
+        return rocks_has_totals(&s->desc);
+    for (size_t i = 0; b->opening != NULL && i < b->opening->state_count; i++) {
+        if (strcmp(b->opening->states[i].name, family) == 0)
+            return rocks_has_totals(&b->opening->states[i]);
+    }
+    return false;
+}
+
+static void rocks_blind(struct keyed_state *state, const char *pattern)
+{
+    struct core_state *s = core_state_of(state);
+
+    below_of(s)->blind = true;
+    buf_clear(&below_of(s)->operand_head);
+    blind_head(pattern, &below_of(s)->operand_head);
+}
 
 static enum rc note_file(void *ctx, const struct rocks_file *f, struct err *err)
 {
@@ -620,6 +694,7 @@ static void rocks_backend_stats(struct keyed_backend *backend, struct keyed_stat
         out->dirty_rows += s.dirty;
         out->lookups += s.lookups;
         out->misses += s.misses;
+        out->blind_rows += s.deltas;
     }
 }
 
@@ -630,6 +705,7 @@ static void rocks_backend_close(struct keyed_backend *backend)
     struct rocks_backend *b = rocks_of(backend);
     struct err err = {0};
 
+    b->closing = true;
     core_wait_write(&b->core);
     rocks_expire_free(b->expire);
     warmup_free(b->warmup);
@@ -645,6 +721,9 @@ static void rocks_backend_close(struct keyed_backend *backend)
                  b->local_dir, err.msg);
     cond_release(&b->flushed);
     mutex_release(&b->mutex);
+    for (size_t i = 0; i < b->core.state_count; i++)
+        if (below_of(b->core.states[i]) != NULL)
+            buf_release(&below_of(b->core.states[i])->operand_head);
     core_release(&b->core);
     mem_free(b);
 }
@@ -652,6 +731,7 @@ static void rocks_backend_close(struct keyed_backend *backend)
 static const struct keyed_backend_ops rocks_ops = {
     .close = rocks_backend_close,
     .state_open = rocks_state_open,
+    .blind = rocks_blind,
     .upsert = rocks_upsert,
     .get = rocks_lookup,
     .put = rocks_put,
@@ -740,6 +820,7 @@ enum rc rocks_backend_open(const struct keyed_backend_config *config, struct key
     rocks.shared = keyed_memory_rocks(b->memory);
     rocks.file_bytes = plan->file_bytes;
     rocks.compactions = plan->compactions;
+    rocks.totals = (struct rocks_totals){family_has_totals, b};
     core_init(&b->core, &rocks_ops, config, ROWS_DIRTY, slab_bytes_for(plan->row_bytes));
     b->loader.load = loader_load;
     b->sink.write = sink_write;

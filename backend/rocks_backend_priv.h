@@ -29,6 +29,9 @@ struct rocks_state { /* core_state.below */
     struct rocks_cf *cf;
     bool complete;    /* every row that lives is cached: what is not is nowhere */
     bool written;     /* the family holds something, or it is on its way */
+    bool blind;              /* its updates need not look below (blind.h) */
+    struct buf operand_head; /* then, for ever */
+    bool deltas;      /* its cache may hold some: they go down before anything is read */
     bool to_load;     /* restored: its rows are read into the cache when it is opened */
 };
 
@@ -44,6 +47,8 @@ struct rocks_backend {
     struct warmup *warmup;
     struct load *load;
     const char *local_dir, *db_dir; /* in core.arena */
+    const struct keyed_handle *opening; /* whose files the database is being made of, or NULL */
+    bool closing;
     struct keyed_memory *memory, *own_memory; /* own: not given by who opened it */
     uint64_t counted[MEMORY_PARTS];           /* of what the backend holds itself */
     uint64_t evictions;
@@ -65,6 +70,7 @@ struct rocks_snapshot {
     uint64_t checkpoint_id;
     enum rocks_image image; /* under the backend's mutex */
     struct err image_err;
+    bool deltas; /* the epoch may hold some: it must be written, whatever becomes of the snapshot */
     size_t state_count;
     struct core_state **states;
     int64_t now_ms; /* what has expired by then is not written */
@@ -83,6 +89,9 @@ static inline struct rocks_state *below_of(const struct core_state *s)
 /* rocks_backend.c */
 enum rc rocks_attach(struct rocks_backend *b, struct core_state *s,
                      struct err *err); /* its family, made if need be */
+
+/* Whether operands of such a state's family are totals (blind.h). */
+bool rocks_has_totals(const struct state_desc *d);
 
 enum rc rocks_usable(struct rocks_backend *b, struct err *err); /* the error of a broken one */
 /* From now on every call fails with this; `what` failed. Any thread. */

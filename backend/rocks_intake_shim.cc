@@ -366,8 +366,8 @@ static bool cutter_open(shim_cutter *c, char **error)
 }
 
 /* A family that holds a copy of the file, above the one that spans all. */
-static ColumnFamilyHandle *family_of(shim_cutter *c, const LiveFileMetaData &file, const bounds &b,
-                                     char **error)
+static ColumnFamilyHandle *family_of(shim_cutter *c, const void *like, const LiveFileMetaData &file,
+                                     const bounds &b, char **error)
 {
     rocksdb::ColumnFamilyOptions options = c->options;
     rocksdb::ImportColumnFamilyOptions move;
@@ -389,6 +389,7 @@ static ColumnFamilyHandle *family_of(shim_cutter *c, const LiveFileMetaData &fil
     move.move_files = true;
     c->filters.push_back(std::make_unique<bounds_filter>(b));
     options.compaction_filter = c->filters.back().get();
+    options.merge_operator = options_of(like).merge_operator;
     options.sst_partitioner_factory = std::make_shared<bounds_partitioner_factory>(b);
     report(c->db->CreateColumnFamilyWithImport(options, name, move, files, &cf), error);
     if (cf != nullptr)
@@ -429,8 +430,8 @@ try {
     report("IO error: out of memory", error);
 }
 
-int shim_intake_cut(shim_intake *in, shim_cutter *cutter, void *db, void *cf, const char *name,
-                    shim_slice lower, shim_slice upper, char **error)
+int shim_intake_cut(shim_intake *in, shim_cutter *cutter, void *db, void *cf, const void *options,
+                    const char *name, shim_slice lower, shim_slice upper, char **error)
 try {
     const bounds b = {string_of(lower), string_of(upper)};
     LiveFileMetaData file;
@@ -444,7 +445,7 @@ try {
     }
     if (cutter->db == nullptr && !cutter_open(cutter, error))
         return 0;
-    ColumnFamilyHandle *family = family_of(cutter, file, b, error);
+    ColumnFamilyHandle *family = family_of(cutter, options, file, b, error);
     if (*error != nullptr)
         return 0;
     cutter->db->GetColumnFamilyMetaData(family, &meta);

@@ -48,9 +48,9 @@ void shim_intake_keep(struct shim_intake *in, size_t count); /* forgets the late
 void shim_intake_add(struct shim_intake *in, void *db, void *cf, const char *name, char **error);
 /* Its entries with lower <= key < upper (empty: no bound), with their sequence numbers, in a new
  * file of the cutter, if there are any. 0: a range deletion lies across a bound, nothing is added.
- */
+ * options: the family's, for its merge operator. */
 int shim_intake_cut(struct shim_intake *in, struct shim_cutter *cutter, void *db, void *cf,
-                    const char *name, struct shim_slice lower, struct shim_slice upper,
+                    const void *options, const char *name, struct shim_slice lower, struct shim_slice upper,
                     char **error);
 /* Makes the family of them: they are moved into the database by hard link. A
  * rocksdb_column_family_handle_t. */

@@ -187,6 +187,17 @@ static enum rc open_handle(struct fs *fs, const struct keyed_handle *h, bool lat
     return rc;
 }
 
+static bool handle_has_totals(const void *handle, const char *family)
+{
+    const struct keyed_handle *h = handle;
+
+    for (size_t i = 0; i < h->state_count; i++) {
+        if (strcmp(h->states[i].name, family) == 0)
+            return rocks_has_totals(&h->states[i]);
+    }
+    return false;
+}
+
 enum rc rocks_source_open(struct fs *fs, const struct keyed_handle *h, const char *dir, bool later,
                           int max_open_files, struct rocks_source *out, struct err *err)
 {
@@ -196,7 +207,8 @@ enum rc rocks_source_open(struct fs *fs, const struct keyed_handle *h, const cha
                                   .write_buffer_bytes = 1u << 20,
                                   .max_open_files = max_open_files >= 0 && max_open_files < SOURCE_FILES
                                                     ? max_open_files
-                                                    : SOURCE_FILES};
+                                                    : SOURCE_FILES,
+                                  .totals = {handle_has_totals, h}};
     enum rc rc;
 
     *out = (struct rocks_source){.handle = h};
@@ -482,9 +494,14 @@ static enum rc take_over(struct rocks_backend *b, const struct keyed_handle *h, 
     struct local_file *local = ARENA_ARRAY(arena, h->file_count, struct local_file);
     struct rocks_config config = *rocks;
     struct core_state **states;
+    enum rc rc;
 
     config.create = false;
-    RETURN_IF_ERR(open_handle(b->core.env->fs, h, later, local, &config, &b->db, err));
+    b->opening = h;
+    rc = open_handle(b->core.env->fs, h, later, local, &config, &b->db, err);
+    b->opening = NULL;
+    if (rc != RC_OK)
+        return rc;
     RETURN_IF_ERR(all_in_range(&b->core, b->db, done, err));
     if (!*done) {
         rocks_close(b->db);

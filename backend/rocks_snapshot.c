@@ -49,6 +49,7 @@ enum rc rocks_snapshot_begin(struct keyed_backend *backend, uint64_t checkpoint_
         row_cache_stats(s->states[i]->cache, &stats);
         if (stats.dirty > 0)
             below_of(s->states[i])->written = true;
+        s->deltas = s->deltas || below_of(s->states[i])->deltas;
         if (is_written_whole(s->states[i], &stats))
             row_cache_close_whole(s->states[i]->cache);
     }
@@ -94,15 +95,14 @@ static enum rc image_dir(const struct rocks_backend *b, const struct rocks_snaps
 static enum rc make_image(struct rocks_backend *b, struct rocks_snapshot *s, struct err *err)
 {
     char dir[FS_PATH_MAX];
-    enum rc rc;
+    enum rc rc = flush_epoch(b, s, err);
 
-    RETURN_IF_ERR(image_dir(b, s, dir, err));
-    RETURN_IF_ERR(fs_remove_tree(b->core.env->fs, dir, err)); /* of an earlier try under this id */
-    rc = flush_epoch(b, s, err);
     if (rc != RC_OK) {
         rocks_break(b, rc, "an earlier flush failed", err);
         return rc;
     }
+    RETURN_IF_ERR(image_dir(b, s, dir, err));
+    RETURN_IF_ERR(fs_remove_tree(b->core.env->fs, dir, err)); /* of an earlier try under this id */
     RETURN_IF_ERR(rocks_checkpoint(b->db, dir, err));
     /* After the image: a compaction may have gone by a later time than the flush. */
     s->ttl_clock_ms = ttl_clock_seen(&b->core.ttl);
@@ -339,6 +339,11 @@ void rocks_snapshot_free(struct keyed_snapshot *snapshot)
     struct rocks_backend *b = rocks_of(snapshot->backend);
     struct rocks_snapshot *s = (struct rocks_snapshot *)snapshot;
 
+    struct err ignored = {0}; /* then the backend is broken and says so */
+
+    /* Deltas that changed since have begun anew: the epoch cannot be taken back. */
+    if (s->deltas && s->image == IMAGE_OPEN && !b->closing)
+        (void)!rocks_take_image(b, s, &ignored);
     mutex_lock(&b->mutex);
     release_epoch_locked(b); /* when nobody needed it */
     mutex_unlock(&b->mutex);

@@ -291,7 +291,7 @@ static void save_image(struct row_cache *c, uint32_t ref)
 
     memcpy(row_value(c, image), row_value(c, r), r->value_len);
     image->value_len = r->value_len;
-    image->marks = r->marks & ROW_TOMBSTONE;
+    image->marks = r->marks & (ROW_TOMBSTONE | ROW_DELTA);
     image->below = r->below;
     r->shadow = image_ref;
     refs_push(&c->owed, ref);
@@ -305,6 +305,8 @@ static void modify_slow(struct row_cache *c, uint32_t ref)
 
     if (row_owed(c, r))
         save_image(c, ref);
+    if (r->marks & ROW_DELTA)
+        r->marks |= ROW_ANEW;
     r->epoch = c->group->epoch;
     if (c->group->mode == ROWS_DIRTY) {
         r->marks |= ROW_DIRTY;
@@ -374,6 +376,7 @@ static void set_value(struct row_cache *c, uint32_t ref, struct bytes value)
         r->marks &= (uint8_t)~ROW_TOMBSTONE;
         c->tombstones--;
     }
+    r->marks &= (uint8_t)~(ROW_DELTA | ROW_ANEW); /* whatever is below: this is the value */
     if (value.len > 0)
         memcpy(row_value(c, r), value.data, value.len);
     r->value_len = (uint32_t)value.len;
@@ -427,6 +430,7 @@ static void set_tombstone(struct row_cache *c, struct row *r)
         r->marks |= ROW_TOMBSTONE;
         c->tombstones++;
     }
+    r->marks &= (uint8_t)~(ROW_DELTA | ROW_ANEW);
     r->value_len = 0;
 }
 
@@ -539,6 +543,24 @@ static uint32_t add_loading(struct row_cache *c, uint32_t i, struct bytes key)
     return ref;
 }
 
+/* A row that begins empty, whatever is below. */
+static uint32_t add_delta(struct row_cache *c, uint32_t i, struct bytes key)
+{
+    uint32_t ref = row_add(c, c->tags[i], key, c->config.fixed_value_bytes);
+
+    row_at(c, ref)->marks |= ROW_DELTA | ROW_ANEW;
+    row_at(c, ref)->below = BELOW_UNKNOWN;
+    c->deltas++;
+    return ref;
+}
+
+bool row_cache_set_blind(struct row_cache *c, bool blind)
+{
+    ASSERT(!blind || (c->group->mode == ROWS_DIRTY && c->config.fixed_value_bytes != 0));
+    c->blind = blind && !c->loading;
+    return c->blind;
+}
+
 static enum rc fill_loading(struct row_cache *c, uint32_t ref, struct bytes value, struct err *err)
 {
     struct row *r = row_at(c, ref);
@@ -630,11 +652,11 @@ static inline bool finish_upsert(struct row_cache *c, uint32_t ref, void **value
     bool fresh = false;
 
     row_modify(c, ref, r);
-    if (UNLIKELY(r->marks & (ROW_LOADING | ROW_TOMBSTONE))) {
-        fresh = (r->marks & ROW_TOMBSTONE) != 0 || r->below == BELOW_NO;
+    if (UNLIKELY(r->marks & (ROW_LOADING | ROW_TOMBSTONE | ROW_ANEW))) {
+        fresh = (r->marks & (ROW_TOMBSTONE | ROW_ANEW)) != 0 || r->below == BELOW_NO;
         if (r->marks & ROW_TOMBSTONE)
             c->tombstones--;
-        r->marks &= (uint8_t)~(ROW_LOADING | ROW_TOMBSTONE);
+        r->marks &= (uint8_t)~(ROW_LOADING | ROW_TOMBSTONE | ROW_ANEW);
         r->value_len = c->config.fixed_value_bytes;
         if (fresh)
             memset(row_value(c, r), 0, r->value_len);
@@ -663,7 +685,8 @@ enum rc row_cache_upsert(struct row_cache *c, const struct key_batch *keys, void
             if (UNLIKELY(ref == 0)) {
                 ref = index_find(c, c->tags[i], key_batch_at(keys, i)); /* added just now? */
                 if (ref == 0)
-                    ref = add_loading(c, i, key_batch_at(keys, i));
+                    ref = c->blind ? add_delta(c, i, key_batch_at(keys, i))
+                                   : add_loading(c, i, key_batch_at(keys, i));
                 c->found[i] = ref;
             } else {
                 row_touch(row_at(c, ref));
@@ -849,5 +872,6 @@ void row_cache_stats(const struct row_cache *c, struct row_cache_stats *out)
         .bytes = cache_bytes(c),
         .lookups = c->lookups,
         .misses = c->misses,
+        .deltas = c->deltas,
     };
 }

@@ -9,6 +9,11 @@
  * the key *exists below*: yes, no, unknown. A row that is born and dies between two flushes never
  * reaches the database; deleting one that may exist below leaves a tombstone row.
  *
+ * A *delta* row was never looked up (row_cache_set_blind): it holds what was added since it came
+ * in. Once it is written, as an operand to be merged with what is below, it begins anew; so a
+ * closed epoch with deltas must be written, or the database is of no more use. Rows must not be
+ * read while there are any: evict them first.
+ *
  * Epochs: closing one is a pointer swap per state. From then on, until its writer is done, a change
  * of a row that the closed epoch still has to write first saves its image (copy on write; a row
  * that is replaced or dies stays where it is as a ghost), and no slab is given back. The writer
@@ -80,6 +85,9 @@ MUST_USE enum rc row_cache_del(struct row_cache *c, const struct key_batch *keys
 /* Deletes those of the keys that are cached; the others' numbers go to others[0..*other_count). */
 void row_cache_del_cached(struct row_cache *c, const struct key_batch *keys, uint32_t *others,
                           uint32_t *other_count);
+/* Whether upserts of keys that are not cached make deltas from now on, without asking the loader. Not
+ * while rows are being loaded: false then. */
+bool row_cache_set_blind(struct row_cache *c, bool blind);
 /* What a value may grow to; and what of a value is worth keeping when it moves or is at that limit
  * (data NULL: nothing; holds until the next call). trim NULL: all. */
 struct row_append_rules {
@@ -106,6 +114,7 @@ void row_cache_weed(struct row_cache *c, uint32_t max, row_gone_fn *gone, void *
 struct row_view {
     struct bytes key, value;
     bool tombstone;
+    bool delta;
     bool dirty;
     bool never_below; /* of dirty rows: the database has no row of this key */
 };
@@ -161,6 +170,7 @@ struct row_source {
     uint32_t (*next)(struct row_source *, struct row_view *out, uint32_t max);
     uint64_t rows_max, bytes_max; /* what it holds at most; bytes UINT64_MAX from ROWS_MANY on */
     bool whole; /* all that lives in the state: what the database has goes, these take its place */
+    struct bytes operand_head; /* deltas are written as merge operands that begin so */
 };
 #define ROWS_MANY (64u << 10) /* rows of which nobody asks for the bytes: they are a sorted run */
 #define ROW_SOURCE_CHUNK 4096u
@@ -185,6 +195,7 @@ struct row_cache_stats {
     uint64_t dirty;      /* listed for the current epoch: an upper bound */
     size_t bytes;
     uint64_t lookups, misses;
+    uint64_t deltas; /* that have begun */
 };
 void row_cache_stats(const struct row_cache *c, struct row_cache_stats *out);
 

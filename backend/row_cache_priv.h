@@ -19,6 +19,8 @@ enum {
     ROW_TOUCHED = 8,   /* used again since it came in or was last passed over */
     ROW_GHOST = 16,    /* not LIVE any more, but the closed epoch has to write it */
     ROW_LOADING = 32,  /* a place for a key that is being looked up */
+    ROW_DELTA = 64,    /* what was added since it came in, or was last written (blind.h) */
+    ROW_ANEW = 128,    /* a delta that was written, or is owed: what comes now is a new one */
 };
 enum { BELOW_UNKNOWN, BELOW_YES, BELOW_NO };
 
@@ -84,6 +86,7 @@ struct row_cache {
     uint32_t *closed_used;
     uint32_t closed_slab_count;
     bool loading; /* rows read earlier may still come in: see row_cache_load_begin */
+    bool blind;   /* upserts do not look below: their rows begin as deltas */
     bool closed_whole; /* the closed epoch's writer gets every row, not only the dirty ones */
 
     uint32_t *tags, *found,
@@ -92,7 +95,7 @@ struct row_cache {
     struct refs loads; /* rows that are being looked up */
     struct bytes *load_keys, *load_values;
     size_t load_cap;
-    uint64_t lookups, misses;
+    uint64_t lookups, misses, deltas;
 };
 struct row_group {
     enum row_mode mode;

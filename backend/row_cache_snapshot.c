@@ -262,6 +262,7 @@ static NO_THREAD_SAFETY uint32_t row_snapshot_next(struct row_source *source, st
             .key = {NULL, key.len},
             .value = {NULL, image->value_len},
             .tombstone = (image->marks & ROW_TOMBSTONE) != 0,
+            .delta = (image->marks & ROW_DELTA) != 0,
             .dirty = true,
             .never_below = never_below,
         };

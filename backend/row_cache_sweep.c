@@ -77,6 +77,7 @@ static struct row_view view_of(const struct row_cache *c, struct row *r)
         .key = row_key(c, r),
         .value = bytes_of(row_value(c, r), r->value_len),
         .tombstone = (r->marks & ROW_TOMBSTONE) != 0,
+        .delta = (r->marks & ROW_DELTA) != 0,
         .dirty = (r->marks & ROW_DIRTY) != 0,
         .never_below = r->below == BELOW_NO,
     };

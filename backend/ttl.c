@@ -228,7 +228,7 @@ void ttl_rows_init(struct ttl_rows *r, struct row_source *from, const struct ttl
                    int64_t now_ms, bool tombstones)
 {
     *r = (struct ttl_rows){
-        .source = {ttl_rows_next, from->rows_max, from->bytes_max, from->whole},
+        .source = {ttl_rows_next, from->rows_max, from->bytes_max, from->whole, {0}},
         .from = from,
         .shape = *shape,
         .now_ms = now_ms,

@@ -72,6 +72,9 @@ static void print_states(const struct operator_meta *op, struct buf *out)
                     buf_printf(out, ", value %s", d->value_type);
                 if (d->ttl_ms > 0)
                     buf_printf(out, ", ttl %" PRIu64 " ms", d->ttl_ms);
+                if (d->operand_operator[0] != '\0')
+                    buf_printf(out, ", may hold operands of %s %u", d->operand_operator,
+                               d->operand_version);
                 buf_append_str(out, "\n");
             }
             if (h->state_count > 0)

@@ -104,7 +104,7 @@ static void flush_made(uint32_t per_group, size_t value_len, bool delete_odd)
     struct err err = {0};
 
     m->source =
-        (struct row_source){made_next, 9ull * per_group, 9ull * per_group * (value_len + 40), false};
+        (struct row_source){made_next, 9ull * per_group, 9ull * per_group * (value_len + 40), false, {0}};
     m->total = 9 * per_group;
     m->per_group = per_group;
     m->value_len = value_len;
@@ -195,7 +195,7 @@ START_TEST(one_large_group_is_cut_within)
     struct err err = {0};
     struct made *m = mem_calloc(1, sizeof *m);
 
-    m->source = (struct row_source){made_next, UINT64_MAX, UINT64_MAX, false};
+    m->source = (struct row_source){made_next, UINT64_MAX, UINT64_MAX, false, {0}};
     m->total = m->per_group = 14000;
     m->value_len = 10000;
     m->value = values_new(m->value_len);
@@ -231,7 +231,7 @@ START_TEST(failed_run_leaves_no_file_behind)
     struct err err = {0};
 
     ck_assert_ok(fs_rmdir(fs_posix(), tmpdir_at(&tmp, "runs"), &err));
-    m->source = (struct row_source){made_next, UINT64_MAX, 0, false};
+    m->source = (struct row_source){made_next, UINT64_MAX, 0, false, {0}};
     m->total = m->per_group = 10;
     m->value = (uint8_t *)FOUR_VALUES;
     m->value_len = 4;
