@@ -1,5 +1,6 @@
 /* accumulator.c - see accumulator.h */
 #include "job/operator/accumulator.h"
+#include "backend/blind.h"
 #include "job/decimal.h"
 
 #include <math.h>
@@ -159,6 +160,44 @@ enum rc acc_layout_make(struct arena *a, const struct agg_call *calls, uint32_t 
     out->value_type = arena_strdup(a, buf_cstr(&text));
     buf_release(&text);
     return RC_OK;
+}
+
+/* A call's fields; NULL: FIRST_VALUE and LAST_VALUE go by the order of rows, sums of floating point too; sums of decimals may pass
+ * 128 bits; text and distinct values have states of their own. */
+static const char *blind_fields(const struct acc_call *c)
+{
+    enum agg_func func = c->call.func;
+
+    if (c->call.distinct || is_pick(func))
+        return NULL;
+    if (func == AGG_COUNT || func == AGG_COUNT_STAR)
+        return "+";
+    if (c->arg_class == ACC_INT)
+        return is_total(func) ? "s.+" : func == AGG_MIN ? "<" : ">";
+    if (c->arg_class == ACC_WIDE && is_extreme(func))
+        return func == AGG_MIN ? "l." : "g.";
+    return NULL;
+}
+
+const char *acc_blind_pattern(struct arena *a, const struct acc_layout *layout)
+{
+    struct buf text = {0};
+    const char *pattern = NULL;
+
+    if (layout->rows_offset >= 0 || layout->field_count > BLIND_FIELDS_MAX)
+        return NULL;
+    for (uint32_t i = 0; i < layout->call_count; i++) {
+        const char *fields = blind_fields(&layout->calls[i]);
+
+        if (fields == NULL)
+            goto out;
+        buf_append_str(&text, fields);
+    }
+    if (blind_pattern_fits(buf_cstr(&text), layout->row_bytes))
+        pattern = arena_strdup(a, buf_cstr(&text));
+out:
+    buf_release(&text);
+    return pattern;
 }
 
 /* ---- scratch -------------------------------------------------------------------------------------- */

@@ -52,6 +52,10 @@ const char *acc_state_name(struct arena *a, const char *prefix, const char *call
 /* Where the slots, 8 bytes each, begin in a row of so many fields. */
 uint32_t acc_slots_offset(uint32_t field_count);
 
+/* How two rows of the same group come together (backend/blind.h), in `a`; NULL: not in every order to the same result, or not within
+ * their types, or with a state besides. */
+const char *acc_blind_pattern(struct arena *a, const struct acc_layout *layout);
+
 /* Scratch of one operator for batches of up to `rows_max` rows; before/after values of each call at positions 2i and 2i + 1. */
 struct acc_scratch {
     uint32_t rows_max;

@@ -48,6 +48,7 @@ static struct totals_config totals_config_of(const struct aggregate_spec *spec)
         .keys = spec->keys,
         .call_count = spec->call_count,
         .calls = spec->calls,
+        .blind = spec->blind,
         .retracts = spec->retracts,
         .ttl_ms = spec->ttl_ms,
         .ns = KEY_NS_VOID,

@@ -43,7 +43,7 @@ enum rc keyed_totals_states(struct arena *a, const struct totals_config *config,
 enum rc keyed_totals_open(struct keyed_totals *t, const struct totals_config *config,
                           struct keyed_backend *backend, uint32_t key_group_count, struct err *err)
 {
-    const char *ns = namespace_name(config->ns);
+    const char *ns = namespace_name(config->ns), *pattern;
     struct state_desc desc;
 
     memset(t, 0, sizeof *t);
@@ -62,6 +62,9 @@ enum rc keyed_totals_open(struct keyed_totals *t, const struct totals_config *co
     desc = row_state(config, &t->layout, t->key.type_text);
     t->ttl = ttl_shape_of(&desc);
     RETURN_IF_ERR(keyed_state_open(backend, &desc, &t->state, err)); /* first: no other state of a group is older */
+    pattern = config->blind ? acc_blind_pattern(t->arena, &t->layout) : NULL;
+    if (pattern != NULL)
+        RETURN_IF_ERR(keyed_state_blind(t->state, pattern, err));
     RETURN_IF_ERR(distinct_calls_open(&t->distinct, &t->layout, backend, t->key.type_text, ns, config->ttl_ms,
                                       key_group_count, config->ns, TOTALS_ROWS_MAX, err));
     return text_calls_open(&t->text, &t->layout, backend, t->key.type_text, ns, config->ttl_ms, key_group_count,

@@ -39,6 +39,7 @@ struct totals_config {
     uint32_t call_count;
     const struct agg_call *calls;
     bool retracts;
+    bool blind; /* nothing is read before all of it is scanned: rows need not be looked up, if their calls allow that */
     uint64_t ttl_ms; /* 0: groups stay */
     enum key_namespace ns;
 };

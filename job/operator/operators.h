@@ -40,7 +40,7 @@ struct aggregate_spec {
     const uint32_t *keys; /* input columns */
     uint32_t call_count;
     const struct agg_call *calls;
-    bool final_only, retracts;
+    bool final_only, retracts, blind; /* blind: see totals_config */
     uint64_t ttl_ms;      /* a group that gets no row for so long is forgotten (its next row is its first); 0: never */
     uint32_t mini_batch_rows; /* 0: no mini-batches */
     bool emit_update_before; /* false where the consumer does not need -U (then only +I, +U) */
@@ -63,6 +63,7 @@ struct window_spec {
     uint32_t time_column; /* TIMESTAMP(p) or TIMESTAMP_LTZ(p) input column */
     int64_t size_ms, offset_ms;
     bool emit_start, emit_end, emit_time;
+    bool blind; /* every window ends with the input; see totals_config */
     const char *time_zone; /* windows of TIMESTAMP_LTZ align to local time */
 };
 struct operator *window_new(const struct window_spec *spec);

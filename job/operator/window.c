@@ -48,6 +48,7 @@ static struct totals_config totals_config_of(const struct window_spec *spec)
         .keys = spec->keys,
         .call_count = spec->call_count,
         .calls = spec->calls,
+        .blind = spec->blind,
         .ns = KEY_NS_BIGINT,
     };
 }

@@ -22,6 +22,7 @@ struct operator_spec {
     const char *uid;              /* "" : none */
     const char *name;             /* "GroupAggregate[k]", as EXPLAIN and messages show it */
     const char *description;      /* one line for EXPLAIN and REST */
+    const char *blind; /* whether its totals are updated blindly, and why, for EXPLAIN; NULL: no question */
     bool stateful, keyed, is_source;
     struct operator *(*make)(const void *spec);
     const void *spec;

@@ -53,6 +53,8 @@ static void print_operator(const struct operator_spec *op, struct buf *out)
     buf_append_str(out, op->state_count > 0 ? "]" : "");
     if (op->state_count > 0 && op->states[0].ttl_ms != 0)
         buf_printf(out, ", ttl=%llu ms", (unsigned long long)op->states[0].ttl_ms);
+    if (op->blind != NULL)
+        buf_printf(out, "\n      blind updates: %s", op->blind);
     buf_append_u8(out, '\n');
 }
 

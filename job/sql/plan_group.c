@@ -4,6 +4,7 @@
  * columns, in which every group expression and aggregate call of the query has become a column
  * "$<n>".<name>.
  */
+#include "job/operator/accumulator.h"
 #include "job/sql/plan_priv.h"
 
 #include <stdio.h>
@@ -527,6 +528,42 @@ static enum rc set_states(struct plan *p, struct plan_op *op, enum rc rc, struct
     return RC_OK;
 }
 
+/* What a row that leaves memory and comes back costs, in microseconds (bench_rocks, bench_state): looked up, written, compacted;
+ * or written and compacted as an operand. */
+#define LOOKUP_US 2.5
+#define RUN_US 0.13
+#define COMPACT_ROW_US 0.30
+#define COMPACT_OPERAND_US 0.55
+
+/* Whether the totals' rows need not be looked up; *why: for EXPLAIN, NULL where the question does not arise. */
+static bool choose_blind(struct plan *p, const struct schema *input, const struct agg_call *calls, uint32_t call_count,
+                         const char **why)
+{
+    const double looked_up = LOOKUP_US + RUN_US + COMPACT_ROW_US, blind = RUN_US + COMPACT_OPERAND_US;
+    struct err ignored = {0};
+    struct acc_layout layout;
+    const char *pattern = NULL;
+
+    *why = NULL;
+    if (config_enum(p->ctx->config, OPT_BACKEND_TYPE) != BACKEND_TYPE_ROCKSDB || call_count == 0)
+        return false;
+    *why = "no: results leave with every change, so each row is read";
+    if (!p->batch)
+        return false;
+    *why = "no: turned off";
+    if (config_enum(p->ctx->config, OPT_ROCKS_BLIND) == BLIND_OFF)
+        return false;
+    if (acc_layout_make(p->arena, calls, call_count, input, false, &layout, &ignored) == RC_OK)
+        pattern = acc_blind_pattern(p->arena, &layout);
+    *why = "no: not all calls are counts, or sums, least and greatest values of exact numbers";
+    if (pattern == NULL)
+        return false;
+    *why = arena_printf(p->arena,
+                        "%s: one reading, at the end; a row that left memory costs %.2f us as an operand, %.2f us with a lookup",
+                        blind < looked_up ? "yes" : "no", blind, looked_up);
+    return blind < looked_up;
+}
+
 /* 0: none. A chunk of the aggregate has fewer rows than that anyway, and never waits for more. */
 static uint32_t mini_batch_rows(const struct config *c)
 {
@@ -563,6 +600,7 @@ static enum rc add_aggregate(struct group *g, struct plan_stream *s)
         .emit_update_before = true,
     };
     RETURN_IF_ERR(add_operator(g, s, key_count, keys, "GroupAggregate", select, &op));
+    spec->blind = !spec->retracts && choose_blind(p, spec->input, spec->calls, spec->call_count, &op->spec.blind);
     s->physical = plan_node_new(p, s->physical,
                                 p->batch      ? "I"
                                 : s->updating ? "I,UB,UA,D"
@@ -609,6 +647,7 @@ static enum rc add_window(struct group *g, const struct plan_window *window, uin
         .time_zone = p->time_zone,
     };
     RETURN_IF_ERR(add_operator(g, s, key_count, keys, "WindowAggregate", select, &op));
+    spec->blind = choose_blind(p, spec->input, spec->calls, spec->call_count, &op->spec.blind);
     op->ident = arena_printf(p->arena, "window %lld %lld %s\n%s", (long long)window->size_ms,
                              (long long)window->offset_ms,
                              g->in->fields[window->time_column].origin, op->ident);

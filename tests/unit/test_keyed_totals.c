@@ -1,6 +1,7 @@
 /* Time-to-live of groups, over both backends: a group lives as a whole, by its last row. What totals do otherwise is in
  * test_operators. */
 #include "base/rng.h"
+#include "job/operator/accumulator.h"
 #include "tests/lib/dir_target.h"
 #include "tests/lib/operator_rig.h"
 #include "tests/lib/sim_clock.h"
@@ -340,6 +341,49 @@ START_TEST(random_rows_times_and_restores_agree_with_a_model)
 }
 END_TEST
 
+static const struct {
+    enum agg_func func;
+    int32_t arg;
+    bool distinct;
+    const char *pattern; /* of COUNT(*) and this call */
+} patterns[] = {
+    {AGG_COUNT, 3, false, "++"},          {AGG_SUM, 2, false, "+s.+"},
+    {AGG_AVG, 2, false, "+s.+"},          {AGG_MIN, 2, false, "+<"},
+    {AGG_MAX, 1, false, "+>"},            {AGG_MIN, 5, false, "+l."},
+    {AGG_MAX, 5, false, "+g."},           {AGG_MIN, 3, false, NULL},
+    {AGG_SUM, 5, false, NULL},            {AGG_SUM, 6, false, NULL},
+    {AGG_MAX, 6, false, NULL},            {AGG_FIRST_VALUE, 2, false, NULL},
+    {AGG_LAST_VALUE, 2, false, NULL},     {AGG_COUNT, 2, true, NULL},
+};
+
+/* Two rows of a group may only come together in any order where that changes no result and none can fail. */
+START_TEST(calls_of_exact_numbers_are_blind)
+{
+    struct arena *a = arena_new(0);
+    const struct type decimal = {.kind = TYPE_DECIMAL, .precision = 20, .scale = 2};
+    struct schema_field fields[] = {{.name = "k", .type = type_of(TYPE_VARCHAR)}, {.name = "ts", .type = timestamp3()},
+                                    {.name = "v", .type = type_of(TYPE_BIGINT)},  {.name = "s", .type = type_of(TYPE_VARCHAR)},
+                                    {.name = "b", .type = type_of(TYPE_BOOLEAN)}, {.name = "d", .type = decimal},
+                                    {.name = "f", .type = type_of(TYPE_DOUBLE)}};
+    struct schema input = {.field_count = ARRAY_LEN(fields), .fields = fields};
+    struct agg_call calls[] = {call(AGG_COUNT_STAR, -1, TYPE_BIGINT, "COUNT(*)"),
+                               {.func = patterns[_i].func, .arg = patterns[_i].arg, .filter = -1, .name = "c",
+                                .distinct = patterns[_i].distinct, .result = type_of(TYPE_BIGINT)}};
+    struct acc_layout layout;
+    const char *pattern;
+    struct err err = {0};
+
+    ck_assert_ok(acc_layout_make(a, calls, 2, &input, false, &layout, &err));
+    pattern = acc_blind_pattern(a, &layout);
+    ck_assert_int_eq(pattern == NULL, patterns[_i].pattern == NULL);
+    if (pattern != NULL)
+        ck_assert_str_eq(pattern, patterns[_i].pattern);
+    ck_assert_ok(acc_layout_make(a, calls, 1, &input, true, &layout, &err)); /* of an input that takes rows back */
+    ck_assert_ptr_null(acc_blind_pattern(a, &layout));
+    arena_free(a);
+}
+END_TEST
+
 TEST_MAIN("keyed_totals", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_loop_test(tc, an_idle_group_is_forgotten_and_its_next_row_is_its_first, 0, 2);
           tcase_add_loop_test(tc, a_result_that_does_not_change_leaves_all_the_same, 0, 2);
@@ -348,4 +392,5 @@ TEST_MAIN("keyed_totals", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_loop_test(tc, what_is_taken_back_from_a_forgotten_group_is_ignored, 0, 2);
           tcase_add_loop_test(tc, another_time_to_live_holds_from_the_restore_on, 0, 4);
           tcase_add_loop_test(tc, a_clock_that_is_set_back_revives_no_group, 0, 2);
+          tcase_add_loop_test(tc, calls_of_exact_numbers_are_blind, 0, ARRAY_LEN(patterns));
           tcase_add_loop_test(tc, random_rows_times_and_restores_agree_with_a_model, 0, 10);)
