@@ -122,7 +122,7 @@ static void add_elements(struct world *w, uint32_t count)
         put_be64(element, rng_u64(&w->rng));
         rocks_batch_merge(b, w->lists, key_of(key, k, LISTS), bytes_of(element, sizeof element));
         if (w->elements[k].len > 0)
-            buf_append_u8(&w->elements[k], MERGE_DELIMITER);
+            buf_append_u8(&w->elements[k], ',');
         buf_append(&w->elements[k], element, sizeof element);
     }
     check(rocks_batch_write(b, &err), &err);
