@@ -384,7 +384,7 @@ static const struct {
 static void live(struct job *j, struct checkpoint *last)
 {
     for (int c = 0; c < 3; c++) {
-        for (int i = 0; i < 60; i++)
+        for (int i = 0; i < 36; i++)
             random_step(j);
         if (gen_chance(&j->rng, 2))
             give_up_checkpoint(j, 20);

@@ -213,7 +213,7 @@ START_TEST(row_outside_the_range_is_an_assertion)
 {
     flush_made(1, 4, false); /* groups 1..9: fine */
     {
-        struct made m = {.source = {made_next, 10, 10, false},
+        struct made m = {.source = {.next = made_next, .rows_max = 10, .bytes_max = 10},
                          .total = 10,
                          .per_group = 1,
                          .value = (uint8_t *)FOUR_VALUES,
