@@ -115,8 +115,8 @@ VV_API vv_code vv_memory_part_at(vv_memory *memory, size_t index, vv_memory_part
  * "background", while the store is used: a damaged file then fails the next call, and no snapshot
  * ends before; "auto" (default): first up to 64 mb.
  *
- * varve.restore.load-cache: "true": restored rows that fit are read into memory by one scan in the
- * background. Default "false". */
+ * varve.restore.load-cache: "true" (default): restored rows that fit are read into memory by one
+ * scan in the background; "false": row by row, when asked for. */
 
 /* Where the files of a handle that is restored lie now; path is filled with a local path. VV_OK or
  * a code and a message. Called on the thread that opens the store. */

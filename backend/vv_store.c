@@ -138,7 +138,8 @@ static enum rc set_option(struct store_options *o, const vv_option *option, stru
 
 static enum rc read_options(const vv_store_config *config, struct store_options *o, struct err *err)
 {
-    *o = (struct store_options){.kind = BACKEND_HASHMAP, .max_open_files = -1};
+    *o = (struct store_options){
+        .kind = BACKEND_HASHMAP, .max_open_files = -1, .load_cache = true};
     if (config->options == NULL && config->option_count > 0)
         return err_set(err, RC_INVALID, "options is NULL");
     for (size_t i = 0; i < config->option_count; i++)

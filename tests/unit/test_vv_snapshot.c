@@ -774,6 +774,52 @@ START_TEST(timers_survive_a_restore)
 }
 END_TEST
 
+/* Over rocksdb; [1]: the option says no. */
+START_TEST(restored_rows_come_into_memory_by_themselves_unless_told_otherwise)
+{
+    int asked = 0;
+    vv_restore restore = {.resolve = find_file, .ctx = &asked};
+    vv_option options[5];
+    struct rig r;
+    vv_store_config config = {.last_group = 127,
+                              .group_count = 128,
+                              .options = options,
+                              .restore = &restore,
+                              .restore_count = 1};
+    const vv_state_desc desc = {.name = "counts",
+                                .kind = VV_VALUE,
+                                .key_type = "BIGINT",
+                                .value_type = "BIGINT",
+                                .fixed_value_bytes = 8};
+    struct my_sink m;
+    vv_stats stats;
+    vv_bytes value;
+    uint8_t key[RIG_KEY_BYTES];
+    vv_handle *h;
+
+    sink_init(&m, 0);
+    rig_open(&r, &tmp, "rocksdb", 0, 127, NULL, 0);
+    rig_add(&r, 0, 127, 0, 5000, 3);
+    restore.handle = h = snapshot_of(&r, &m);
+    rig_close(&r);
+    r = (struct rig){.tmp = &tmp, .backend = "rocksdb"};
+    config.option_count = rig_options(&r, options);
+    if (_i == 1)
+        options[config.option_count++] = (vv_option){"varve.restore.load-cache", "false"};
+    ck_assert_vv(vv_store_open(&config, &r.store, &error));
+    ck_assert_vv(vv_state_open(r.store, &desc, &r.counts, &error));
+    rig_key(7, key);
+    do { /* what was read comes in before a batch */
+        ck_assert_vv(vv_raw_get_one(r.counts, (vv_bytes){key, RIG_KEY_BYTES}, &value, &error));
+        ck_assert_vv(vv_store_stats(r.store, &stats, &error));
+    } while (_i == 0 && stats.loaded_rows < 5000);
+    ck_assert_uint_eq(stats.loaded_rows, _i == 0 ? 5000 : 0);
+    ck_assert_uint_eq(value.data[0] + value.data[7], 3);
+    rig_close(&r);
+    vv_handle_free(h);
+}
+END_TEST
+
 TEST_MAIN("vv_snapshot", {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, a_snapshot_goes_through_the_callers_functions_and_comes_back, 0, 4);
@@ -790,4 +836,6 @@ TEST_MAIN("vv_snapshot", {
     tcase_add_loop_test(tc, a_restored_state_that_nobody_opens_is_kept, 0, 2);
     tcase_add_loop_test(tc, handles_of_several_stores_come_together_in_any_order, 0, 2);
     tcase_add_loop_test(tc, timers_survive_a_restore, 0, 2);
+    tcase_add_loop_test(tc, restored_rows_come_into_memory_by_themselves_unless_told_otherwise, 0,
+                        2);
 })
