@@ -22,9 +22,11 @@ struct rocks_bounds {
 enum rocks_place { ROCKS_INSIDE, ROCKS_OUTSIDE, ROCKS_ACROSS };
 enum rocks_place rocks_file_place(const struct rocks_file *f, struct rocks_bounds b);
 
-struct rocks_cutter; /* opaque; makes a scratch database in `dir` when first used */
+/* opaque; makes a scratch database in `dir` when first used, with one family at a time. What it cuts
+ * stays there until an intake moves it. */
+struct rocks_cutter;
 struct rocks_cutter *rocks_cutter_new(struct rocks_db *db, const char *dir);
-void rocks_cutter_free(struct rocks_cutter *c); /* after the intakes it cut for have ended */
+void rocks_cutter_free(struct rocks_cutter *c); /* NULL is a no-op; its files stay */
 
 struct rocks_intake; /* opaque */
 struct rocks_intake *rocks_intake_new(void);

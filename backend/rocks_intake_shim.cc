@@ -1,7 +1,9 @@
 /* How a file is cut: it is imported, alone, into a family of a scratch database, and compacted
  * there within its level, by a partitioner that ends a file at each bound and a filter that skips
  * what lies outside. A file that spans all keys lies below it, so that nothing counts as the
- * oldest entry of its key: sequence numbers, deletions and operands stay as they are. */
+ * oldest entry of its key: sequence numbers, deletions and operands stay as they are. What is cut
+ * out gets a name of its own, and the family is dropped: each keeps a directory open, and RocksDB
+ * writes down the options of all there are whenever one is made. */
 #include "backend/rocks_intake_shim.h"
 
 #include "rocksdb/compaction_filter.h"
@@ -254,8 +256,7 @@ struct shim_cutter {
     rocksdb::Options options;
     std::string dir;
     std::unique_ptr<rocksdb::DB> db;
-    std::vector<ColumnFamilyHandle *> families;
-    std::vector<std::unique_ptr<bounds_filter>> filters; /* must outlive the families */
+    std::vector<std::unique_ptr<bounds_filter>> filters; /* one a cut; must outlive its family */
     LiveFileMetaData below;
 };
 struct shim_intake {
@@ -338,10 +339,6 @@ try {
 
 void shim_cutter_free(shim_cutter *c)
 {
-    if (c == nullptr)
-        return;
-    for (auto *cf : c->families)
-        delete cf;
     delete c;
 }
 
@@ -365,25 +362,31 @@ static bool cutter_open(shim_cutter *c, char **error)
     return true;
 }
 
+/* A second name of a file, in the cutter's directory; the description follows it. */
+static bool link_file(shim_cutter *c, LiveFileMetaData *f, const std::string &name, char **error)
+{
+    const std::string from = f->db_path + "/" + f->name;
+
+    f->db_path = c->dir;
+    f->name = "/" + name;
+    return report(c->options.env->LinkFile(from, c->dir + f->name), error);
+}
+
+using scratch_family = std::unique_ptr<ColumnFamilyHandle>;
+
 /* A family that holds a copy of the file, above the one that spans all. */
-static ColumnFamilyHandle *family_of(shim_cutter *c, const void *like, const LiveFileMetaData &file,
-                                     const bounds &b, char **error)
+static scratch_family family_of(shim_cutter *c, const std::string &name, const void *like,
+                                const LiveFileMetaData &file, const bounds &b, char **error)
 {
     rocksdb::ColumnFamilyOptions options = c->options;
     rocksdb::ImportColumnFamilyOptions move;
     ExportImportFilesMetaData files;
-    const std::string name = "f" + std::to_string(c->families.size());
     ColumnFamilyHandle *cf = nullptr;
 
-    files.files = {c->below, file};
-    for (auto &f : files.files) { /* the links go with the import, the files stay where they are */
-        const std::string link = "/" + name + (&f == &files.files[0] ? "-below" : "-file");
-
-        if (!report(c->options.env->LinkFile(f.db_path + "/" + f.name, c->dir + link), error))
-            return nullptr;
-        f.db_path = c->dir;
-        f.name = link;
-    }
+    files.files = {c->below, file}; /* the links go with the import, the files stay */
+    if (!link_file(c, &files.files[0], name + "-below", error) ||
+        !link_file(c, &files.files[1], name + "-file", error))
+        return nullptr;
     files.files.back().level = CUT_LEVEL;
     files.db_comparator_name = c->options.comparator->Name();
     move.move_files = true;
@@ -392,9 +395,7 @@ static ColumnFamilyHandle *family_of(shim_cutter *c, const void *like, const Liv
     options.merge_operator = options_of(like).merge_operator;
     options.sst_partitioner_factory = std::make_shared<bounds_partitioner_factory>(b);
     report(c->db->CreateColumnFamilyWithImport(options, name, move, files, &cf), error);
-    if (cf != nullptr)
-        c->families.push_back(cf);
-    return cf;
+    return scratch_family(cf);
 }
 
 shim_intake *shim_intake_new(void)
@@ -430,14 +431,40 @@ try {
     report("IO error: out of memory", error);
 }
 
+/* Cuts the one file of the family in place; its new files that lie inside become the intake's.
+ * false: one lies across a bound, or an error. */
+static bool cut_and_take(shim_intake *in, shim_cutter *c, ColumnFamilyHandle *family,
+                         const LiveFileMetaData &file, const bounds &b, char **error)
+{
+    rocksdb::ColumnFamilyMetaData meta;
+
+    c->db->GetColumnFamilyMetaData(family, &meta);
+    if (!report(c->db->CompactFiles(rocksdb::CompactionOptions(), family,
+                                    {meta.levels[CUT_LEVEL].files[0].name}, CUT_LEVEL),
+                error))
+        return false;
+    c->db->GetColumnFamilyMetaData(family, &meta);
+    for (const auto &f : meta.levels[CUT_LEVEL].files) {
+        if (b.miss(f))
+            continue;
+        if (!b.hold(f))
+            return false;
+        LiveFileMetaData part = description(f, file.level);
+
+        part.epoch_number = file.epoch_number; /* orders level 0 */
+        if (!link_file(c, &part, "part" + f.relative_filename, error))
+            return false;
+        in->files.files.push_back(part);
+    }
+    return true;
+}
+
 int shim_intake_cut(shim_intake *in, shim_cutter *cutter, void *db, void *cf, const void *options,
                     const char *name, shim_slice lower, shim_slice upper, char **error)
 try {
     const bounds b = {string_of(lower), string_of(upper)};
+    const size_t before = shim_intake_count(in);
     LiveFileMetaData file;
-    rocksdb::ColumnFamilyMetaData meta;
-    std::string copy;
-    const size_t before = in->files.files.size();
 
     if (!find_file(db_of(db), cf_of(cf), name, &file)) {
         report("Corruption: no such file in the family", error);
@@ -445,25 +472,15 @@ try {
     }
     if (cutter->db == nullptr && !cutter_open(cutter, error))
         return 0;
-    ColumnFamilyHandle *family = family_of(cutter, options, file, b, error);
+    const scratch_family family =
+        family_of(cutter, "f" + std::to_string(cutter->filters.size()), options, file, b, error);
     if (*error != nullptr)
         return 0;
-    cutter->db->GetColumnFamilyMetaData(family, &meta);
-    copy = meta.levels[CUT_LEVEL].files[0].name;
-    if (!report(cutter->db->CompactFiles(rocksdb::CompactionOptions(), family, {copy}, CUT_LEVEL),
-                error))
-        return 0;
-    cutter->db->GetColumnFamilyMetaData(family, &meta);
-    for (const auto &f : meta.levels[CUT_LEVEL].files) {
-        if (b.hold(f)) {
-            in->files.files.push_back(description(f, file.level));
-            in->files.files.back().epoch_number = file.epoch_number; /* orders level 0 */
-        } else if (!b.miss(f)) {
-            shim_intake_keep(in, before);
-            return 0;
-        }
-    }
-    return 1;
+    bool done = cut_and_take(in, cutter, family.get(), file, b, error);
+    done = report(cutter->db->DropColumnFamily(family.get()), error) && done;
+    if (!done)
+        shim_intake_keep(in, before);
+    return done;
 } catch (const std::bad_alloc &) {
     report("IO error: out of memory", error);
     return 0;

@@ -201,9 +201,9 @@ enum rc rocks_rescale(struct rocks_backend *b, const struct keyed_backend_config
         if (config->restore[i].kind == KEYED_ROCKS)
             GOTO_IF_ERR(take_handle(&r, i, &config->restore[i], &taken[i], err));
     }
-    GOTO_IF_ERR(make_families(&r, err));
-    rocks_cutter_free(r.cutter);
+    rocks_cutter_free(r.cutter); /* and with it the files it has open */
     r.cutter = NULL;
+    GOTO_IF_ERR(make_families(&r, err));
     rc = remove_scratch(&r, err);
 out:
     rescale_release(&r);
