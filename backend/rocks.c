@@ -134,6 +134,17 @@ static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
     return v < least ? least : v > most ? most : v;
 }
 
+/* Open tables are a cache in shards, each of which holds at least one: with RocksDB's own number a
+ * database that may have 24 files open has 64. */
+static int table_shard_bits(int max_open_files)
+{
+    int bits = 0;
+
+    while (bits < 6 && (max_open_files < 0 || max_open_files >> (bits + 1) >= 64))
+        bits++;
+    return bits;
+}
+
 /* The only place where options are made. Set, never defaulted, whatever decides the bytes of a
  * file. */
 static void make_options(struct rocks_db *db, const struct rocks_config *config)
@@ -176,6 +187,7 @@ static void make_options(struct rocks_db *db, const struct rocks_config *config)
     rocksdb_options_set_arena_block_size(o, ARENA_BYTES);
     rocksdb_options_set_max_write_buffer_number(o, 2);
     rocksdb_options_set_max_open_files(o, config->max_open_files);
+    rocksdb_options_set_table_cache_numshardbits(o, table_shard_bits(config->max_open_files));
     rocksdb_options_set_max_background_jobs(o, 1 + (config->compactions == 0 ? 1 : (int)config->compactions));
     rocksdb_options_set_periodic_compaction_seconds(o, 0);
     rocksdb_options_set_enable_blob_files(o, 0);
