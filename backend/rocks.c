@@ -157,9 +157,8 @@ static void make_options(struct rocks_db *db, const struct rocks_config *config)
                                                                config->write_buffer_bytes);
     db->shared = config->shared != NULL ? config->shared : db->own_shared;
     make_table_options(db);
-    db->env = shim_scratch_env_new();
+    db->env = shim_scratch_env_new(o);
     ASSERT(db->env != NULL);
-    rocksdb_options_set_env(o, db->env);
     rocksdb_options_set_create_if_missing(o, config->create);
     rocksdb_options_set_error_if_exists(o, config->create);
     rocksdb_options_set_paranoid_checks(o, 1);

@@ -2,8 +2,7 @@
  * there within its level, by a partitioner that ends a file at each bound and a filter that skips
  * what lies outside. A file that spans all keys lies below it, so that nothing counts as the
  * oldest entry of its key: sequence numbers, deletions and operands stay as they are. What is cut
- * out gets a name of its own, and the family is dropped: each keeps a directory open, and RocksDB
- * writes down the options of all there are whenever one is made. */
+ * out gets a name of its own, and the family is dropped. */
 #include "backend/rocks_intake_shim.h"
 
 #include "rocksdb/compaction_filter.h"

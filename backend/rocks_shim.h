@@ -18,9 +18,10 @@ struct shim_slice { /* the same layout as struct bytes */
     size_t len;
 };
 
-/* The real file system, but nothing is ever synced: for databases that are scratch. An
- * rocksdb_env_t; NULL when memory is gone. Must outlive the databases that use it. */
-void *shim_scratch_env_new(void);
+/* For databases that are scratch: the real file system, but nothing is ever synced, directories are
+ * not opened, and no file of options is kept. Put into `options`, an rocksdb_options_t; must outlive
+ * the databases that use it. NULL when memory is gone. */
+void *shim_scratch_env_new(void *options);
 void shim_scratch_env_free(void *env); /* NULL is a no-op */
 
 /* A sorted MultiGet whose memory is kept between calls. */

@@ -4,13 +4,11 @@
 #include "backend/files_plan.h"
 #include "job/runtime/deployment.h"
 
-#define FILES_A_TASK 4u /* input, parts; and one for each state: RocksDB keeps the directory of a
-                         * column family open */
+#define FILES_A_TASK 4u /* input, parts */
 #define MIB (1ull << 20)
 
 struct sums {
     uint32_t tasks, keyed, slots;
-    uint64_t states; /* of all of them */
 };
 
 static struct sums sums_of(const struct graph *g)
@@ -21,10 +19,8 @@ static struct sums sums_of(const struct graph *g)
         const struct graph_vertex *vertex = &g->vertices[v];
 
         s.tasks += vertex->parallelism;
-        for (uint32_t o = 0; o < vertex->operator_count; o++) {
+        for (uint32_t o = 0; o < vertex->operator_count; o++)
             s.keyed += vertex->operators[o].keyed ? vertex->parallelism : 0;
-            s.states += (uint64_t)vertex->operators[o].state_count * vertex->parallelism;
-        }
         if (vertex->parallelism > s.slots)
             s.slots = vertex->parallelism;
     }
@@ -54,15 +50,14 @@ static enum rc divide_memory(const struct config *c, const struct sums *s, struc
 static enum rc divide_files(const struct config *c, const struct sums *s, uint64_t most, int *out,
                             struct err *err)
 {
-    uint64_t reserve = FILES_RESERVE + (uint64_t)s->tasks * FILES_A_TASK + s->states;
+    uint64_t reserve = FILES_RESERVE + (uint64_t)s->tasks * FILES_A_TASK;
     uint64_t need = files_plan_least(reserve, s->keyed);
 
     if (most < need)
         return err_set(err, RC_INVALID,
                        "this process may have %llu open files (ulimit -n); %u tasks, %u of them with "
-                       "keyed state in RocksDB, and %llu states need at least %llu",
-                       (unsigned long long)most, s->tasks, s->keyed, (unsigned long long)s->states,
-                       (unsigned long long)need);
+                       "keyed state in RocksDB, need at least %llu",
+                       (unsigned long long)most, s->tasks, s->keyed, (unsigned long long)need);
     *out = files_plan_each(most, reserve, s->keyed, config_int(c, OPT_ROCKS_FILES_OPEN));
     return RC_OK;
 }

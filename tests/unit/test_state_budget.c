@@ -36,12 +36,12 @@ static const struct {
     {"too little memory", "taskmanager.memory.managed.size", "16mb", 5, UINT64_MAX, 0, 0,
      "taskmanager.memory.managed.size: 5 subtasks with keyed state need at least 18 mb together, it gives 16 mb"},
     {"just enough a slot", "state.backend.rocksdb.memory.fixed-per-slot", "16mb", 1, UINT64_MAX, 16, 1 << 20, NULL},
-    {"1024 files", NULL, NULL, 2, 1024, 256, (1024 - 64 - 12 - 2) / 2, NULL},
-    {"128 files are enough for two", NULL, NULL, 2, 128, 256, 25, NULL},
+    {"1024 files", NULL, NULL, 2, 1024, 256, (1024 - 64 - 12) / 2, NULL},
+    {"128 files are enough for two", NULL, NULL, 2, 128, 256, 26, NULL},
     {"and not for three", NULL, NULL, 3, 128, 0, 0,
-     "may have 128 open files (ulimit -n); 4 tasks, 3 of them with keyed state in RocksDB, and 3 states need at least 155"},
+     "may have 128 open files (ulimit -n); 4 tasks, 3 of them with keyed state in RocksDB, need at least 152"},
     {"the option, when it is less", "state.backend.rocksdb.files.open", "40", 2, 1024, 256, 40, NULL},
-    {"and not when it is more", "state.backend.rocksdb.files.open", "4000", 2, 1024, 256, 473, NULL},
+    {"and not when it is more", "state.backend.rocksdb.files.open", "4000", 2, 1024, 256, 474, NULL},
     {"no state in RocksDB, no limit", "state.backend.type", "hashmap", 100, 10, 0, 0, NULL},
 };
 

@@ -6,6 +6,7 @@
 #include "tests/lib/state_rig.h"
 
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 static const char *const backends[] = {"hashmap", "rocksdb"};
 
@@ -820,6 +821,68 @@ START_TEST(restored_rows_come_into_memory_by_themselves_unless_told_otherwise)
 }
 END_TEST
 
+#define MANY 100
+
+static void put_rows(vv_state *s, uint32_t last)
+{
+    uint8_t key[RIG_KEY_BYTES];
+
+    for (uint64_t id = 0; id < 8; id++) {
+        if (rig_key(id, key) <= last)
+            ck_assert_vv(
+                vv_raw_put_one(s, (vv_bytes){key, sizeof key}, (vv_bytes){key, 8}, &error));
+    }
+}
+
+static void expect_rows(vv_state *s, uint32_t last)
+{
+    uint8_t key[RIG_KEY_BYTES];
+    vv_bytes value;
+
+    for (uint64_t id = 0; id < 8; id++) {
+        if (rig_key(id, key) > last)
+            continue;
+        ck_assert_vv(vv_raw_get_one(s, (vv_bytes){key, sizeof key}, &value, &error));
+        ck_assert(value.len == 8 && memcmp(value.data, key, 8) == 0);
+    }
+}
+
+/* B39: states that are opened later cost no more files than a store is counted with, neither while
+ * they are written, nor when their files are cut for another range. */
+START_TEST(many_states_live_with_as_few_files_as_one)
+{
+    struct rlimit limit = {88, 88}; /* test_varve_state.c: the least for one store */
+    int asked = 0;
+    vv_restore restore = {.resolve = find_file, .ctx = &asked};
+    vv_handle *handles[2];
+    struct my_sink m;
+    char name[20];
+    struct rig r;
+
+    sink_init(&m, 0);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    for (int round = 0; round < 2; round++) {
+        uint32_t last = round == 0 ? 127 : 63;
+
+        restore.handle = round == 0 ? NULL : handles[round - 1];
+        rig_open(&r, &tmp, "rocksdb", 0, last, &restore, round > 0);
+        for (uint32_t i = 0; i < MANY; i++) {
+            vv_state *s;
+
+            snprintf(name, sizeof name, "s%u", i);
+            s = rig_state(&r, name, VV_VALUE, 0, NULL);
+            if (round > 0)
+                expect_rows(s, last);
+            put_rows(s, last);
+        }
+        handles[round] = snapshot_of(&r, &m);
+        rig_close(&r);
+    }
+    vv_handle_free(handles[0]);
+    vv_handle_free(handles[1]);
+}
+END_TEST
+
 TEST_MAIN("vv_snapshot", {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, a_snapshot_goes_through_the_callers_functions_and_comes_back, 0, 4);
@@ -838,4 +901,5 @@ TEST_MAIN("vv_snapshot", {
     tcase_add_loop_test(tc, timers_survive_a_restore, 0, 2);
     tcase_add_loop_test(tc, restored_rows_come_into_memory_by_themselves_unless_told_otherwise, 0,
                         2);
+    tcase_add_test(tc, many_states_live_with_as_few_files_as_one);
 })
