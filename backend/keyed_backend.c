@@ -33,6 +33,7 @@ enum rc keyed_backend_open(const struct keyed_backend_config *config, struct key
                                          : heap_backend_open(config, out, err);
     if (rc == RC_OK) {
         core_of(*out)->restoring = false;
+        core_of(*out)->stop = NULL;
         end_changes(core_of(*out), clock_mono_ns(config->env->clock) - start);
         return RC_OK;
     }
@@ -239,8 +240,16 @@ void core_init(struct backend_core *core, const struct keyed_backend_ops *ops,
     core->restoring = true;
     core->change_count = config->change_count;
     core->changes = config->changes;
+    core->stop = config->stop;
     mutex_init(&core->write_mutex);
     cond_init(&core->write_ended);
+}
+
+enum rc core_go_on(const struct backend_core *core, struct err *err)
+{
+    if (core->stop == NULL || !atomic_load_explicit(core->stop, memory_order_relaxed))
+        return RC_OK;
+    return err_set(err, RC_CANCELLED, "the restore was given up");
 }
 
 void core_release(struct backend_core *core)

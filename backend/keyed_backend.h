@@ -16,6 +16,8 @@
 #include "backend/state_change.h"
 #include "base/env.h"
 
+#include <stdatomic.h>
+
 /* `count` keys in one block: key i is data[offsets[i] .. offsets[i+1]). */
 struct key_batch {
     uint32_t count;
@@ -72,10 +74,12 @@ struct keyed_backend_config {
     const struct state_change *changes;
     enum restore_verify verify;   /* of the restored SST files */
     bool no_load; /* a restored state that fits into the row cache is not read into it */
+    const atomic_bool *stop; /* set by any thread: the restore is given up; NULL: never */
 };
 
 /* Opens and restores. Every file is checked (C13), its size at once, its digest as `verify` says;
- * entries outside `range` are dropped. RC_CORRUPT / RC_NOT_FOUND name file and reason. */
+ * entries outside `range` are dropped. RC_CORRUPT / RC_NOT_FOUND name file and reason. RC_CANCELLED:
+ * given up, before a file was cut, a family made or a batch of rows read. */
 MUST_USE enum rc keyed_backend_open(const struct keyed_backend_config *config,
                                     struct keyed_backend **out, struct err *err);
 /* NULL is a no-op. Waits for a running snapshot write; an open snapshot is freed with the backend.

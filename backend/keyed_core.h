@@ -41,6 +41,7 @@ struct backend_core {
     size_t state_count;
     size_t change_count; /* of the restore; only while the backend is opened */
     const struct state_change *changes;
+    const atomic_bool *stop;         /* the restore is given up; only while the backend is opened */
     struct keyed_snapshot *snapshot; /* the open one, or NULL */
     bool restoring;                  /* the backend is being opened */
     struct mutex write_mutex;        /* over write_runs */
@@ -93,6 +94,8 @@ struct row_append_rules core_append_rules(struct core_state *s, size_t bytes_max
 void core_check_keys(const struct backend_core *core, const struct key_batch *keys);
 /* RC_CORRUPT: a stored value of another size than the state's. */
 MUST_USE enum rc core_check_value(const struct core_state *s, struct bytes value, struct err *err);
+/* RC_CANCELLED: whoever opens the backend has given up. */
+MUST_USE enum rc core_go_on(const struct backend_core *core, struct err *err);
 /* Deep copies of all descriptions. */
 struct state_desc *core_describe(const struct backend_core *core, size_t state_count,
                                  struct arena *arena);

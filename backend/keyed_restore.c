@@ -58,6 +58,7 @@ static enum rc restore_put(void *ctx, uint32_t state_id, uint32_t count, const s
     struct restore *r = ctx;
     struct core_state *s = r->states[state_id];
 
+    RETURN_IF_ERR(core_go_on(r->core, err));
     for (uint32_t from = 0; s != NULL && from < count; from += RESTORE_BATCH) {
         uint32_t to = from + RESTORE_BATCH < count ? from + RESTORE_BATCH : count;
         const struct bytes *some = values + from;

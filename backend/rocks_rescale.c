@@ -51,6 +51,7 @@ static enum rc take_file(void *ctx, const struct rocks_file *f, struct err *err)
 
     if (!t->all)
         return RC_OK;
+    RETURN_IF_ERR(core_go_on(&t->r->b->core, err));
     switch (rocks_file_place(f, t->bounds)) {
     case ROCKS_OUTSIDE:
         return RC_OK;
@@ -158,6 +159,7 @@ static enum rc make_families(struct rescale *r, struct err *err)
         struct core_state *s = r->b->core.states[i];
         struct rocks_cf *cf;
 
+        RETURN_IF_ERR(core_go_on(&r->b->core, err));
         RETURN_IF_ERR(rocks_intake_end(r->intakes[i], r->b->db, s->desc.name, &cf, err));
         RETURN_IF_ERR(rocks_attach(r->b, s, err));
     }

@@ -334,6 +334,7 @@ enum rc rocks_restore_read(const struct env *env, const char *scratch_dir,
 struct iter_rows {
     struct row_source source; /* first */
     struct rocks_iter *it;
+    const struct backend_core *core;
     struct core_state *state;
     const struct state_change *change; /* NULL: values are taken as they are */
     struct buf data;
@@ -358,6 +359,7 @@ static uint32_t iter_rows_next(struct row_source *source, struct row_view *out, 
     struct bytes key, value;
 
     buf_clear(&r->data);
+    r->rc = core_go_on(r->core, r->err);
     while (got < max && r->data.len < SCAN_BYTES && r->rc == RC_OK &&
            rocks_iter_next(r->it, &key, &value, &r->rc, r->err)) {
         size_t key_end;
@@ -384,6 +386,7 @@ static enum rc copy_state(struct rocks_backend *b, struct core_state *s, struct 
     struct iter_rows rows = {
         .source = {.next = iter_rows_next, .rows_max = UINT64_MAX, .bytes_max = UINT64_MAX},
         .it = iter_of_range(from, range, b->core.prefix_len),
+        .core = &b->core,
         .state = s,
         .change = core_change_of(&b->core, s->desc.name),
         .err = err,

@@ -99,6 +99,7 @@ static enum rc open_keyed(struct task *t, uint32_t index, const struct task_oper
         .changes = from == NULL ? NULL : from->fit.changes,
         .verify = (enum restore_verify)config_enum(c->config, OPT_RESTORE_VERIFY),
         .no_load = !config_bool(c->config, OPT_RESTORE_LOAD_CACHE),
+        .stop = &t->cancelled,
     };
     char dir[FS_PATH_MAX], id[33];
     struct buf text = {0};

@@ -431,7 +431,10 @@ static enum step_result task_step(struct runnable *r, int64_t now, int64_t *dead
 
         task_set_state(t, TASK_INITIALIZING);
         if (chain_open(t, &err) != RC_OK) {
-            fail(t, &err);
+            if (err.rc == RC_CANCELLED) /* a restore was given up for that */
+                begin_close(t, TASK_CANCELED);
+            else
+                fail(t, &err);
             return STEP_AGAIN;
         }
         task_set_state(t, TASK_RUNNING);

@@ -33,6 +33,8 @@ static void teardown(void)
     tmpdir_remove(&tmp);
 }
 
+static const atomic_bool *stop; /* of the next opened backend */
+
 static enum rc try_open(struct key_group_range range, const struct keyed_handle *h, size_t count,
                         uint64_t memory_bytes, struct keyed_backend **out, struct err *err)
 {
@@ -50,7 +52,8 @@ static enum rc try_open(struct key_group_range range, const struct keyed_handle 
                                           .restore = h,
                                           .restore_count = count,
                                           .restore_operator = "GroupAggregate[k]",
-                                          .verify = verify};
+                                          .verify = verify,
+                                          .stop = stop};
 
     return keyed_backend_open(&config, out, err);
 }
@@ -963,6 +966,43 @@ START_TEST(windows_that_are_over_take_no_memory)
 }
 END_TEST
 
+static enum rc no_database(void *ctx, const char *name, struct err *err)
+{
+    (void)ctx;
+    (void)err;
+    ck_assert_msg(strncmp(name, "db-", 3) != 0, "%s is left", name);
+    return RC_OK;
+}
+
+/* A job that is cancelled while one of its tasks restores need not wait for that; the same restore
+ * is begun anew later. */
+START_TEST(a_restore_that_is_given_up_ends_and_leaves_nothing)
+{
+    static const atomic_bool yes = true;
+    struct key_group_range half = {0, 63};
+    struct keyed_state *s;
+    struct keyed_backend *b = open_backend(NULL, 1 << 20, &s);
+    struct keyed_handle h;
+    struct err err = {0};
+    uint64_t sum;
+
+    count_up(s, 0, 1280, 1);
+    snapshot(b, 1, &h);
+    keyed_backend_close(b);
+    stop = &yes;
+    ck_assert_int_eq(try_open(half, &h, 1, 1 << 20, &b, &err), RC_CANCELLED);
+    ck_assert_ptr_null(b);
+    ck_assert_ok(fs_list(fs_posix(), tmp.path, no_database, NULL, &err));
+    stop = NULL;
+    err_clear(&err);
+    ck_assert_ok(try_open(half, &h, 1, 1 << 20, &b, &err));
+    ck_assert_ok(keyed_state_open(b, &acc, &s, &err));
+    ck_assert_uint_eq(sum_up(s, &sum), 640);
+    ck_assert_uint_eq(sum, 640);
+    keyed_backend_close(b);
+}
+END_TEST
+
 TEST_MAIN("rocks_backend", tcase_set_timeout(tc, 300);
           tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, later_checkpoints_share_files_also_after_a_restore);
@@ -983,4 +1023,5 @@ TEST_MAIN("rocks_backend", tcase_set_timeout(tc, 300);
           tcase_add_test(tc, mostly_changed_state_takes_its_files_place);
           tcase_add_test(tc, whole_snapshot_that_is_given_up_loses_nothing);
           tcase_add_loop_test(tc, windows_are_read_and_deleted_one_by_one, 0, ARRAY_LEN(stores));
-          tcase_add_test(tc, windows_that_are_over_take_no_memory))
+          tcase_add_test(tc, windows_that_are_over_take_no_memory);
+          tcase_add_test(tc, a_restore_that_is_given_up_ends_and_leaves_nothing))
