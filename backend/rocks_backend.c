@@ -180,8 +180,11 @@ static enum rc loader_load(struct row_loader *loader, const struct bytes *keys, 
 {
     struct rocks_backend *b =
         (struct rocks_backend *)((char *)loader - offsetof(struct rocks_backend, loader));
+    int64_t start = clock_mono_ns(b->core.env->clock);
+    enum rc rc = rocks_get(below_of(b->acting)->cf, keys, count, values, err);
 
-    return rocks_get(below_of(b->acting)->cf, keys, count, values, err);
+    load_owe(b->load, clock_mono_ns(b->core.env->clock) - start);
+    return rc;
 }
 
 static struct row_loader *loader_of(struct rocks_backend *b, struct core_state *s)
@@ -190,8 +193,8 @@ static struct row_loader *loader_of(struct rocks_backend *b, struct core_state *
     return below_of(s)->complete ? NULL : &b->loader;
 }
 
-/* A blind state that is all in memory has nothing to look up; while a cursor is open deltas could not go
- * down. */
+/* A blind state that is all in memory has nothing to look up; while a cursor is open deltas could
+ * not go down. */
 static void choose_blind(struct core_state *s)
 {
     struct rocks_state *below = below_of(s);

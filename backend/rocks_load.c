@@ -7,6 +7,7 @@
 #define BATCH_BYTES (1u << 20)
 #define BATCHES_WAITING 8u
 #define BATCHES_A_STEP 8u
+#define STEP_MOST_NS (20 * NS_PER_MS) /* that a batch of the task waits for its rows to come */
 
 struct load_item { /* a state; lives as long as the load */
     struct core_state *state;
@@ -30,6 +31,7 @@ struct load {
     struct spsc *batches; /* reader -> task */
     uint32_t open;        /* task's: states whose last batch has not come */
     uint64_t rows;        /* task's */
+    int64_t owed_ns;      /* task's: what lookups took since the last step */
     uint64_t planned;     /* reader's: bytes of rows of the states that fitted */
 
     struct mutex mutex; /* over what follows */
@@ -37,6 +39,7 @@ struct load {
     struct load_item **items; /* added; the first `begun` have been taken up */
     size_t item_count, begun;
     bool reader_waits; /* for room in the queue */
+    bool reading;      /* a state: rows are on their way */
 };
 
 struct load *load_new(struct rocks_backend *b)
@@ -104,13 +107,24 @@ void load_wake(struct load *l)
     mutex_unlock(&l->mutex);
 }
 
-static struct load_batch *take_batch(struct load *l)
+void load_owe(struct load *l, int64_t lookup_ns)
 {
+    l->owed_ns = l->open > 0 ? l->owed_ns + lookup_ns : 0;
+}
+
+/* A batch that lies there, or comes before `until`; NULL: none. */
+static struct load_batch *take_batch(struct load *l, int64_t until)
+{
+    struct clock *clock = l->backend->core.env->clock;
     struct load_batch *b = spsc_try_pop(l->batches);
 
-    if (b == NULL)
-        return NULL;
     mutex_lock(&l->mutex);
+    while (b == NULL && l->reading && (b = spsc_try_pop(l->batches)) == NULL) {
+        int64_t left = until - clock_mono_ns(clock);
+
+        if (left <= 0 || !cond_wait_ns(&l->changed, &l->mutex, left))
+            break;
+    }
     if (l->reader_waits)
         cond_broadcast(&l->changed);
     mutex_unlock(&l->mutex);
@@ -148,8 +162,15 @@ static enum rc take_in(struct load *l, struct load_batch *b, struct err *err)
 
 enum rc load_step(struct load *l, struct err *err)
 {
-    for (uint32_t i = 0; l->open > 0 && i < BATCHES_A_STEP; i++) {
-        struct load_batch *b = take_batch(l);
+    struct clock *clock = l->backend->core.env->clock;
+    int64_t until;
+
+    if (l->open == 0)
+        return RC_OK;
+    until = clock_mono_ns(clock) + (l->owed_ns < STEP_MOST_NS ? l->owed_ns : STEP_MOST_NS);
+    l->owed_ns = 0;
+    for (uint32_t i = 0; l->open > 0 && (i < BATCHES_A_STEP || clock_mono_ns(clock) < until); i++) {
+        struct load_batch *b = take_batch(l, until);
         enum rc rc;
 
         if (b == NULL)
@@ -177,6 +198,7 @@ static bool give(struct load *l, struct load_batch *b, const atomic_bool *stop)
         cond_wait(&l->changed, &l->mutex);
     }
     l->reader_waits = false;
+    cond_broadcast(&l->changed); /* the task may wait for it */
     mutex_unlock(&l->mutex);
     if (!given)
         batch_free(b);
@@ -277,10 +299,16 @@ enum rc load_run(struct load *l, const atomic_bool *stop, struct err *err)
         mutex_lock(&l->mutex);
         if (l->begun < l->item_count)
             item = l->items[l->begun++];
+        l->reading = item != NULL;
+        cond_broadcast(&l->changed);
         mutex_unlock(&l->mutex);
         if (item == NULL)
             break;
         rc = read_state(l, item, stop, err);
     }
+    mutex_lock(&l->mutex);
+    l->reading = false;
+    cond_broadcast(&l->changed);
+    mutex_unlock(&l->mutex);
     return rc;
 }

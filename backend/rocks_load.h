@@ -29,7 +29,12 @@ MUST_USE enum rc load_run(struct load *l, const atomic_bool *stop, struct err *e
 bool load_pending(struct load *l); /* a state was added and not begun */
 /* Wakes load_run after *stop was set. Any thread. */
 void load_wake(struct load *l);
-/* Before a batch of the task: takes in what has been read, a few thousand rows of it. */
+/* The task looked rows up for so long, which a scan would have read: the next step waits as long
+ * for rows to come, if need be. So a load gets its share of a processor where there is none to
+ * spare, and a task at most halves its rate for it. */
+void load_owe(struct load *l, int64_t lookup_ns);
+/* Before a batch of the task: takes in what has been read, some ten thousand rows of it, or what
+ * comes in the time owed; at most 20 ms. */
 MUST_USE enum rc load_step(struct load *l, struct err *err);
 uint64_t load_rows(const struct load *l); /* that came in */
 
