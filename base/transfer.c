@@ -163,8 +163,8 @@ static enum rc settle_taken(struct transfer *t, const char *from, const char *to
     return by_rename(t, from, to, size_bytes, how, err);
 }
 
-enum rc transfer_file(struct transfer *t, const char *from, const char *name, uint64_t size_bytes,
-                      struct digest128 digest, enum transfer_how *how, struct err *err)
+enum rc transfer_place(struct transfer *t, const char *from, const char *name, uint64_t size_bytes,
+                       struct digest128 digest, enum transfer_how *how, struct err *err)
 {
     struct fs *fs = t->env->fs;
     struct err link_err = {0};
@@ -183,8 +183,16 @@ enum rc transfer_file(struct transfer *t, const char *from, const char *name, ui
         rc = by_rename(t, from, to, size_bytes, how, err);
     else if (rc != RC_OK)
         err_set(err, rc, "%s", link_err.msg);
-    if (rc == RC_OK)
-        rc = fs_sync_dir(fs, t->dir, err); /* whoever made the name may not have synced it */
 out:
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "publish %s as %s", from, name);
+}
+
+enum rc transfer_file(struct transfer *t, const char *from, const char *name, uint64_t size_bytes,
+                      struct digest128 digest, enum transfer_how *how, struct err *err)
+{
+    enum rc rc;
+
+    RETURN_IF_ERR(transfer_place(t, from, name, size_bytes, digest, how, err));
+    rc = fs_sync_dir(t->env->fs, t->dir, err); /* whoever made the name may not have synced it */
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "publish %s as %s", from, name);
 }

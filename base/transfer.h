@@ -5,7 +5,8 @@
  * taken is success, but only after length and digest of what lies there were checked, or when it is
  * the same file under two names; something else there is replaced. Copies are made under a
  * temporary name and renamed: a name never leads to half a file. That links do not work here is
- * logged once (B41). Thread: transfer_file from any thread.
+ * logged once (B41). Thread: transfer_place and transfer_file from any
+ * thread.
  */
 #ifndef VARVE_BASE_TRANSFER_H
 #define VARVE_BASE_TRANSFER_H
@@ -29,9 +30,14 @@ struct transfer {
 };
 void transfer_init(struct transfer *t, const struct env *env, const char *dir);
 void transfer_release(struct transfer *t);
-/* After RC_OK `<dir>/<name>` holds `size_bytes` of that digest, and content and name are durable
+/* After RC_OK `<dir>/<name>` holds `size_bytes` of that digest, and its content is durable. Its name
+ * is not yet: for who places many and syncs the directory once, before anything names one of them
  * (C2). The content of `from` itself is not read, except to copy it: the caller knows its digest.
  * RC_CORRUPT: `from` has another length. */
+MUST_USE enum rc transfer_place(struct transfer *t, const char *from, const char *name,
+                                uint64_t size_bytes, struct digest128 digest,
+                                enum transfer_how *how, struct err *err);
+/* The same, and the name is durable, too. */
 MUST_USE enum rc transfer_file(struct transfer *t, const char *from, const char *name,
                                uint64_t size_bytes, struct digest128 digest, enum transfer_how *how,
                                struct err *err);

@@ -140,6 +140,17 @@ static enum rc check_inline_bytes(const struct checkpoint_metadata *m, struct er
     return RC_OK;
 }
 
+/* Names of placed files, all at once (C2). Those that others placed, too: whoever did may have been
+ * aborted before this. */
+static enum rc sync_names(struct storage_attempt *a, struct err *err)
+{
+    struct storage *s = a->storage;
+
+    if (!atomic_load(&a->places_files))
+        return RC_OK;
+    return fs_sync_dir(s->env.fs, a->place == ATTEMPT_SAVEPOINT ? a->dir : s->shared_dir, err);
+}
+
 enum rc storage_attempt_complete(struct storage_attempt *a, const struct checkpoint_metadata *m,
                                  struct err *err)
 {
@@ -153,6 +164,7 @@ enum rc storage_attempt_complete(struct storage_attempt *a, const struct checkpo
     metadata_own_encode(m, &encoded);
     if (a->place == ATTEMPT_SAVEPOINT)
         GOTO_IF_ERR(storage_mark_savepoint(s, a->checkpoint_id, err));
+    GOTO_IF_ERR(sync_names(a, err));
     if (a->place != ATTEMPT_MEMORY) {
         mutex_lock(&a->mutex);
         a->metadata_tried = true;
@@ -248,10 +260,11 @@ static enum rc publish_reserved(struct storage_attempt *a, const char *local_pat
     enum rc rc;
 
     *new_bytes = false;
+    atomic_store(&a->places_files, true);
     RETURN_IF_ERR(reserve(a, name, size_bytes, digest, &answer, err));
     if (answer == SHARED_PRESENT)
         return RC_OK;
-    rc = transfer_file(&s->to_shared, local_path, name, size_bytes, digest, &how, err);
+    rc = transfer_place(&s->to_shared, local_path, name, size_bytes, digest, &how, err);
     mutex_lock(&s->mutex);
     if (rc == RC_OK)
         shared_registry_published(s->registry, name);
@@ -318,7 +331,9 @@ static enum rc target_publish_shared(struct snapshot_target *target, struct aren
         out->scope = FILE_EXCLUSIVE;
         out->path = arena_strdup(arena, name);
         out->resolved_path = arena_printf(arena, "%s/%s", a->dir, name);
-        RETURN_IF_ERR(transfer_file(&a->to_dir, local_path, name, size_bytes, digest, &how, err));
+        atomic_store(&a->places_files, true);
+        RETURN_IF_ERR(
+            transfer_place(&a->to_dir, local_path, name, size_bytes, digest, &how, err));
         out->newly_written = true;
         return RC_OK;
     case ATTEMPT_CHECKPOINT:

@@ -254,8 +254,8 @@ static enum rc adopt_file(void *ctx, const struct operator_meta *op,
     layout_shared_name(file->digest, name);
     GOTO_IF_ERR(path_join(own, sizeof own, s->shared_dir, name, err));
     if (strcmp(own, file->resolved_path) != 0) /* else restored from this very directory */
-        GOTO_IF_ERR(transfer_file(&s->to_shared, file->resolved_path, name, file->size_bytes,
-                                  file->digest, &how, err));
+        GOTO_IF_ERR(transfer_place(&s->to_shared, file->resolved_path, name, file->size_bytes,
+                                   file->digest, &how, err));
     mutex_lock(&s->mutex);
     rc = shared_registry_restore(s->registry, a->checkpoint_id, name, file->size_bytes,
                                  file->digest, true, err);

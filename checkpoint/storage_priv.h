@@ -6,6 +6,8 @@
 #include "base/transfer.h"
 #include "checkpoint/storage.h"
 
+#include <stdatomic.h>
+
 /* A deletion that failed and is tried again by storage_clean. */
 struct undone {
     char *dir;
@@ -49,6 +51,7 @@ struct storage_attempt {
     enum attempt_place place;
     char *dir;              /* "" in memory */
     struct transfer to_dir; /* savepoints: SSTs into their own directory */
+    atomic_bool places_files; /* their names are to be synced before _metadata */
 
     struct mutex mutex;
     enum attempt_state state GUARDED_BY(mutex);

@@ -213,11 +213,24 @@ static struct state_file publish(struct storage_attempt *a, const char *local, s
     return f;
 }
 
+/* Of checkpoint 1: what it publishes is durable by then (C2). */
+static void expect_durable_when_complete(struct storage_attempt *a, struct bytes content)
+{
+    struct checkpoint_metadata m;
+    struct buf durable = {0};
+
+    ck_assert_ok(scene_publish(&scene, a, 1, arena, &m, &err)); /* the rest of it */
+    ck_assert_ok(storage_attempt_complete(a, &m, &err));
+    ck_assert(sim_fs_durable(sim, shared_path(content), &durable));
+    ck_assert_bytes_eq(buf_bytes(&durable), content);
+    buf_release(&durable);
+    storage_attempt_free(a);
+}
+
 START_TEST(a_shared_file_is_a_durable_hard_link_named_by_its_content)
 {
     struct bytes content = scene_content(arena, 1);
     struct storage_attempt *a;
-    struct buf durable = {0};
     struct fs_stat st;
     struct state_file f;
 
@@ -231,10 +244,7 @@ START_TEST(a_shared_file_is_a_durable_hard_link_named_by_its_content)
     ck_assert_str_eq(f.path, arena_printf(arena, "../shared/%s", path_base(shared_path(content))));
     ck_assert_ok(fs_stat(sim, shared_path(content), &st, &err));
     ck_assert_uint_eq(st.link_count, 2);
-    ck_assert(sim_fs_durable(sim, shared_path(content), &durable)); /* C2 */
-    ck_assert_bytes_eq(buf_bytes(&durable), content);
-    buf_release(&durable);
-    end(a);
+    expect_durable_when_complete(a, content);
 }
 END_TEST
 
@@ -284,7 +294,6 @@ START_TEST(a_taken_name_is_proven_or_replaced)
 {
     struct bytes content = scene_content(arena, 1), left = content;
     struct storage_attempt *a;
-    struct buf durable = {0};
     struct state_file f;
 
     ck_assert_ok(scene_open(&scene, &err));
@@ -297,10 +306,7 @@ START_TEST(a_taken_name_is_proven_or_replaced)
     a = begin(1);
     f = publish(a, "/local/1.sst", content);
     ck_assert(f.newly_written == (_i != 0));
-    ck_assert(sim_fs_durable(sim, shared_path(content), &durable));
-    ck_assert_bytes_eq(buf_bytes(&durable), content);
-    buf_release(&durable);
-    end(a);
+    expect_durable_when_complete(a, content);
 }
 END_TEST
 
