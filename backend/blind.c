@@ -1,7 +1,10 @@
 #include "backend/blind.h"
 
+#include "backend/value_pack.h"
+
 #define HEAD_BYTES 2u /* before the pattern */
 #define SIZE_BYTES 4u /* of a row, before it */
+#define ROW_BYTES_MAX (SIZE_BYTES + 8 + 8 * BLIND_FIELDS_MAX)
 
 typedef __int128 i128;
 
@@ -25,18 +28,37 @@ static bool pattern_is_one(const uint8_t *p, size_t n)
     return true;
 }
 
-static bool row_fits(struct bytes row, size_t fields)
+static struct value_shape shape_of(size_t fields)
 {
-    return row.len == slots_at((uint32_t)fields) + 8 * fields &&
-           get_be32(row.data) == row.len - SIZE_BYTES;
+    return (struct value_shape){.bytes = slots_at((uint32_t)fields) + 8 * (uint32_t)fields};
+}
+
+/* A stored row as a whole. */
+static bool take_row(struct bytes stored, size_t fields, uint8_t *row)
+{
+    struct value_shape shape = shape_of(fields);
+
+    return value_unpack(shape, stored, row) && get_be32(row) == shape.bytes - SIZE_BYTES;
+}
+
+static void put_row(const uint8_t *row, size_t fields, struct buf *out)
+{
+    struct value_shape shape = shape_of(fields);
+    size_t packed;
+
+    buf_reserve(out, value_pack_room(shape));
+    packed = value_pack(shape, row, out->data + out->len);
+    if (packed > 0)
+        out->len += packed;
+    else
+        buf_append(out, row, shape.bytes);
 }
 
 bool blind_pattern_fits(const char *pattern, uint32_t row_bytes)
 {
     size_t n = strlen(pattern);
 
-    return pattern_is_one((const uint8_t *)pattern, n) &&
-           row_bytes == slots_at((uint32_t)n) + 8 * n;
+    return pattern_is_one((const uint8_t *)pattern, n) && row_bytes == shape_of(n).bytes;
 }
 
 void blind_head(const char *pattern, struct buf *out)
@@ -108,7 +130,7 @@ static void combine(const uint8_t *pattern, size_t fields, uint8_t *to, const ui
 
 struct operand {
     struct bytes head; /* version and pattern */
-    struct bytes row;
+    uint8_t row[ROW_BYTES_MAX];
 };
 
 static bool take_apart(struct bytes b, struct operand *out)
@@ -121,31 +143,33 @@ static bool take_apart(struct bytes b, struct operand *out)
     if (b.len < HEAD_BYTES + fields || !pattern_is_one(b.data + HEAD_BYTES, fields))
         return false;
     out->head = bytes_of(b.data, HEAD_BYTES + fields);
-    out->row = bytes_of(b.data + out->head.len, b.len - out->head.len);
-    return row_fits(out->row, fields);
+    return take_row(bytes_of(b.data + out->head.len, b.len - out->head.len), fields, out->row);
 }
 
 bool blind_merge(struct bytes below, const struct bytes *operands, size_t count, bool partial,
                  struct buf *out)
 {
     struct operand first, next;
-    size_t fields, row_at;
-    bool has_below = below.data != NULL;
+    uint8_t whole[ROW_BYTES_MAX], *row = first.row;
+    size_t fields;
 
     buf_clear(out);
     if (count == 0 || !take_apart(operands[0], &first))
         return false;
     fields = first.head.len - HEAD_BYTES;
-    if (has_below && !row_fits(below, fields))
-        return false;
-    if (partial)
-        buf_append(out, first.head.data, first.head.len);
-    row_at = out->len;
-    buf_append(out, has_below ? below.data : first.row.data, first.row.len);
-    for (size_t i = has_below ? 0 : 1; i < count; i++) {
+    if (below.data != NULL) {
+        if (!take_row(below, fields, whole))
+            return false;
+        row = whole;
+        combine(first.head.data + HEAD_BYTES, fields, row, first.row);
+    }
+    for (size_t i = 1; i < count; i++) {
         if (!take_apart(operands[i], &next) || !bytes_eq(next.head, first.head))
             return false;
-        combine(first.head.data + HEAD_BYTES, fields, out->data + row_at, next.row.data);
+        combine(first.head.data + HEAD_BYTES, fields, row, next.row);
     }
+    if (partial)
+        buf_append(out, first.head.data, first.head.len);
+    put_row(row, fields, out);
     return true;
 }

@@ -13,7 +13,8 @@
  *
  *     u8 layout version (BLIND_VERSION) | u8 n, 1..BLIND_FIELDS_MAX | n characters | row
  *
- * Combining is associative and commutative. Pure functions, any thread.
+ * Rows are taken plain or packed (value_pack.h), and given packed where that is shorter. Combining is
+ * associative and commutative. Pure functions, any thread.
  */
 #ifndef VARVE_BACKEND_BLIND_H
 #define VARVE_BACKEND_BLIND_H

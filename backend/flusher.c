@@ -14,8 +14,9 @@ struct flusher {
     uint64_t next_run;
     struct row_view views[VIEWS];
     struct buf last_key; /* of the rows under way: order is asserted */
-    struct buf operand;
-    struct bytes operand_head; /* of the rows under way */
+    struct value_shape shape;  /* of their values */
+    struct bytes operand_head;
+    struct buf stored; /* the last of them as it is written */
     bool permitted;
     uint64_t sort_bytes, run_rows, counted; /* of the rows under way, of the open run, of both */
     _Atomic uint64_t flushes, runs, rows;
@@ -37,7 +38,7 @@ void flusher_free(struct flusher *f)
         return;
     mem_free(f->run_dir);
     buf_release(&f->last_key);
-    buf_release(&f->operand);
+    buf_release(&f->stored);
     mem_free(f);
 }
 
@@ -78,14 +79,26 @@ static uint32_t check_row(struct flusher *f, struct bytes key)
     return group;
 }
 
-/* A delta as it is merged; holds until the next one. */
-static struct bytes operand_of(struct flusher *f, struct bytes delta)
+/* What is written of a row, a value or an operand; holds until the next one. */
+static struct bytes stored_of(struct flusher *f, const struct row_view *v)
 {
-    ASSERT(f->operand_head.len > 0);
-    buf_clear(&f->operand);
-    buf_append(&f->operand, f->operand_head.data, f->operand_head.len);
-    buf_append(&f->operand, delta.data, delta.len);
-    return buf_bytes(&f->operand);
+    size_t packed = 0;
+
+    if (f->shape.bytes == 0 && !v->delta)
+        return v->value;
+    ASSERT(f->shape.bytes == 0 || v->value.len == f->shape.bytes);
+    ASSERT(!v->delta || f->operand_head.len > 0);
+    buf_clear(&f->stored);
+    if (v->delta)
+        buf_append(&f->stored, f->operand_head.data, f->operand_head.len);
+    if (f->shape.bytes != 0) {
+        buf_reserve(&f->stored, value_pack_room(f->shape));
+        packed = value_pack(f->shape, v->value.data, f->stored.data + f->stored.len);
+        f->stored.len += packed;
+    }
+    if (packed == 0)
+        buf_append(&f->stored, v->value.data, v->value.len);
+    return buf_bytes(&f->stored);
 }
 
 /* ---- small sets ------------------------------------------------------------------------------ */
@@ -103,9 +116,9 @@ static enum rc write_batches(struct flusher *f, struct rocks_cf *cf, struct row_
             if (f->views[i].tombstone)
                 rocks_batch_del(b, cf, f->views[i].key);
             else if (f->views[i].delta)
-                rocks_batch_merge(b, cf, f->views[i].key, operand_of(f, f->views[i].value));
+                rocks_batch_merge(b, cf, f->views[i].key, stored_of(f, &f->views[i]));
             else
-                rocks_batch_put(b, cf, f->views[i].key, f->views[i].value);
+                rocks_batch_put(b, cf, f->views[i].key, stored_of(f, &f->views[i]));
             if (rocks_batch_bytes(b) >= BATCH_BYTES)
                 rc = rocks_batch_write(b, err);
         }
@@ -184,8 +197,8 @@ static enum rc run_add(struct flusher *f, struct run_set *set, const struct row_
     f->run_rows++;
     if (v->tombstone)
         return rocks_run_del(set->open, v->key, err);
-    return v->delta ? rocks_run_merge(set->open, v->key, operand_of(f, v->value), err)
-                    : rocks_run_put(set->open, v->key, v->value, err);
+    return v->delta ? rocks_run_merge(set->open, v->key, stored_of(f, v), err)
+                    : rocks_run_put(set->open, v->key, stored_of(f, v), err);
 }
 
 /* Waits while the database is behind with its compactions. */
@@ -251,6 +264,7 @@ enum rc flusher_write(struct flusher *f, struct rocks_cf *cf, struct row_source 
     count_memory(f);
     buf_clear(&f->last_key);
     f->operand_head = rows->operand_head;
+    f->shape = rocks_cf_shape(cf);
     if (rows->whole || rows->rows_max >= FLUSH_RUN_LEAST_ROWS ||
         rows->bytes_max >= FLUSH_RUN_LEAST_BYTES ||
         !keyed_memory_buffers_have(f->config.memory, rows->bytes_max))

@@ -40,8 +40,8 @@ void flusher_begin(struct flusher *f);
 void flusher_end(struct flusher *f);
 
 /* Writes all rows, or replaces the family's by them (row_source.whole): ascending keys whose groups
- * lie in the range (asserted). After an error the
- * family may hold a part of them: the backend is unusable then. */
+ * lie in the range, values of the family's shape (rocks_cf_set_shape), which are packed (asserted).
+ * After an error the family may hold a part of them: the backend is unusable then. */
 MUST_USE enum rc flusher_write(struct flusher *f, struct rocks_cf *cf, struct row_source *rows,
                                struct err *err);
 

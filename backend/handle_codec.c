@@ -174,7 +174,7 @@ static enum rc take_state(struct decoder *d, struct state_desc *s)
     RETURN_IF_ERR(take_text(d, 0, HANDLE_TEXT_MAX, &s->namespace_type, "namespace type"));
     RETURN_IF_ERR(take_text(d, 0, HANDLE_TEXT_MAX, &s->user_key_type, "user key type"));
     RETURN_IF_ERR(take_text(d, 0, HANDLE_TEXT_MAX, &s->value_type, "value type"));
-    RETURN_IF_ERR(take_u32(d, 0, HANDLE_FIXED_MAX + 1, &s->fixed_value_bytes, "fixed value bytes"));
+    RETURN_IF_ERR(take_u32(d, 0, STATE_FIXED_BYTES_MAX, &s->fixed_value_bytes, "fixed value bytes"));
     RETURN_IF_ERR(take_number(d, 0, INT64_MAX, &s->ttl_ms, "time-to-live"));
     RETURN_IF_ERR(take_text(d, 0, HANDLE_TEXT_MAX, &s->operand_operator, "operand operator"));
     return take_u32(d, 0, UINT32_MAX, &s->operand_version, "operand version");

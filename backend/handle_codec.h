@@ -14,7 +14,6 @@
 #define HANDLE_FILES_MAX (1u << 18)
 #define HANDLE_PATH_MAX 1023u   /* bytes of a file's path */
 #define HANDLE_TEXT_MAX 16384u  /* bytes of a type */
-#define HANDLE_FIXED_MAX 65536u /* bytes of a fixed-size value, a map's null flag apart */
 
 /* Appends. */
 void handle_encode(const struct keyed_handle *h, struct buf *out);

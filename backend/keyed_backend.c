@@ -313,6 +313,9 @@ static enum rc check_desc(const struct state_desc *d, struct err *err)
                        text(d->name));
     if (d->kind < STATE_VALUE || d->kind > STATE_TIMER)
         return err_set(err, RC_CORRUPT, "state %s: kind %d", d->name, (int)d->kind);
+    if (d->fixed_value_bytes > STATE_FIXED_BYTES_MAX)
+        return err_set(err, RC_LIMIT, "state %s: values of %u bytes, at most %u", d->name,
+                       d->fixed_value_bytes, STATE_FIXED_BYTES_MAX);
     if (d->ttl_ms > INT64_MAX)
         return err_set(err, RC_INVALID, "state %s: time-to-live of %llu ms", d->name,
                        (unsigned long long)d->ttl_ms);

@@ -10,6 +10,7 @@
 #include <rocksdb/c.h>
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define DEFAULT_CF "default"
@@ -29,6 +30,7 @@ struct rocks_cf {
     rocksdb_column_family_handle_t *handle;
     char *name;
     bool totals; /* its operands are blind.h's, not a list's elements */
+    struct value_shape shape;
     struct rocks_filter filter;
 };
 struct rocks_shared {
@@ -472,6 +474,16 @@ enum rc rocks_cf_create(struct rocks_db *db, const char *name, struct rocks_cf *
     return RC_OK;
 }
 
+void rocks_cf_set_shape(struct rocks_cf *cf, struct value_shape shape)
+{
+    cf->shape = shape;
+}
+
+struct value_shape rocks_cf_shape(const struct rocks_cf *cf)
+{
+    return cf->shape;
+}
+
 static void add_compactions(const struct rocks_cf *cf, struct rocks_compactions *sum)
 {
     struct shim_compactions c;
@@ -526,6 +538,41 @@ enum rc rocks_cf_clear(struct rocks_cf *cf, struct err *err)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+static enum rc not_a_value(const struct rocks_cf *cf, struct value_shape shape, struct bytes key,
+                           struct bytes stored, struct err *err)
+{
+    char hex[2 * 8 + 1] = "";
+
+    for (size_t i = 0; i < key.len && i < 8; i++)
+        snprintf(hex + 2 * i, 3, "%02x", key.data[i]);
+    return err_set(err, RC_CORRUPT,
+                   "state %s: key %s%s of %zu bytes: what is stored, %zu bytes, is no value of %u, "
+                   "plain or packed",
+                   cf->name, hex, key.len > 8 ? ".." : "", key.len, stored.len, shape.bytes);
+}
+
+/* Whole values of a chunk behind each other into db->got. */
+static enum rc keep_values(struct rocks_cf *cf, const struct bytes *keys, uint32_t count,
+                           struct bytes *values, struct err *err)
+{
+    struct value_shape shape = cf->shape;
+    struct buf *got = &cf->db->got;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (values[i].data == NULL)
+            continue;
+        if (shape.bytes == 0) {
+            buf_append(got, values[i].data, values[i].len);
+            continue;
+        }
+        buf_reserve(got, shape.bytes);
+        if (!value_unpack(shape, values[i], got->data + got->len))
+            return not_a_value(cf, shape, keys[i], values[i], err);
+        got->len += values[i].len = shape.bytes;
+    }
+    return RC_OK;
+}
+
 /* Chunk by chunk, values copied: however many keys there are and however full the cache is, few
  * blocks are held at a time. */
 enum rc rocks_get(struct rocks_cf *cf, const struct bytes *keys, uint32_t count,
@@ -533,10 +580,11 @@ enum rc rocks_get(struct rocks_cf *cf, const struct bytes *keys, uint32_t count,
 {
     struct rocks_db *db = cf->db;
     char *error = NULL;
+    enum rc rc = RC_OK;
 
     buf_clear(&db->got);
     buf_reserve(&db->got, 1); /* an empty value has an address too */
-    for (uint32_t from = 0; from < count && error == NULL; from += GET_CHUNK) {
+    for (uint32_t from = 0; from < count && rc == RC_OK; from += GET_CHUNK) {
         uint32_t n = count - from < GET_CHUNK ? count - from : GET_CHUNK;
 
         rocks_quiet_begin();
@@ -544,21 +592,20 @@ enum rc rocks_get(struct rocks_cf *cf, const struct bytes *keys, uint32_t count,
                        (const struct shim_slice *)(const void *)(keys + from), n,
                        (struct shim_slice *)(void *)(values + from), &error);
         rocks_quiet_end();
-        for (uint32_t i = from; i < from + n && error == NULL; i++) {
-            if (values[i].data != NULL)
-                buf_append(&db->got, values[i].data, values[i].len);
-        }
+        rc = take_error(error, err, "get");
+        if (rc == RC_OK)
+            rc = keep_values(cf, keys + from, n, values + from, err);
         rocks_quiet_begin();
         shim_getter_reset(db->getter);
         rocks_quiet_end();
     }
-    for (size_t i = 0, at = 0; i < count && error == NULL; i++) { /* the buffer holds still now */
+    for (size_t i = 0, at = 0; i < count && rc == RC_OK; i++) { /* the buffer holds still now */
         if (values[i].data == NULL)
             continue;
         values[i].data = db->got.data + at;
         at += values[i].len;
     }
-    return take_error(error, err, "get");
+    return rc;
 }
 
 void rocks_unpin(struct rocks_db *db)
@@ -569,6 +616,9 @@ void rocks_unpin(struct rocks_db *db)
 
 struct rocks_iter {
     struct rocks_db *db;
+    const struct rocks_cf *cf;
+    struct value_shape shape;
+    uint8_t *value; /* of the last entry, unpacked */
     rocksdb_iterator_t *it;
     rocksdb_readoptions_t *options;
     struct buf lower, upper; /* RocksDB keeps pointers to them */
@@ -580,6 +630,9 @@ struct rocks_iter *rocks_iter_new(struct rocks_cf *cf, struct bytes lower, struc
     struct rocks_iter *it = mem_calloc(1, sizeof *it);
 
     it->db = cf->db;
+    it->cf = cf;
+    it->shape = cf->shape;
+    it->value = it->shape.bytes == 0 ? NULL : mem_alloc(it->shape.bytes);
     atomic_fetch_add(&it->db->open_handles, 1);
     it->options = rocksdb_readoptions_create();
     rocksdb_readoptions_set_verify_checksums(it->options, 1);
@@ -621,6 +674,14 @@ bool rocks_iter_next(struct rocks_iter *it, struct bytes *key, struct bytes *val
     }
     key->data = (const uint8_t *)rocksdb_iter_key(it->it, &key->len);
     value->data = (const uint8_t *)rocksdb_iter_value(it->it, &value->len);
+    if (value->len == it->shape.bytes || it->shape.bytes == 0)
+        return true;
+    if (!value_unpack(it->shape, *value, it->value)) {
+        it->ended = true;
+        *rc = not_a_value(it->cf, it->shape, *key, *value, err);
+        return false;
+    }
+    *value = bytes_of(it->value, it->shape.bytes);
     return true;
 }
 
@@ -634,6 +695,7 @@ void rocks_iter_free(struct rocks_iter *it)
     rocksdb_readoptions_destroy(it->options);
     buf_release(&it->lower);
     buf_release(&it->upper);
+    mem_free(it->value);
     atomic_fetch_sub(&it->db->open_handles, 1);
     mem_free(it);
 }
@@ -855,6 +917,8 @@ enum rc rocks_cf_size(struct rocks_cf *cf, struct rocks_size *out, struct err *e
 
     shim_largest_level(cf->db->db, cf->handle, &rows, &error);
     *out = (struct rocks_size){rows.rows, rows.key_bytes, rows.value_bytes};
+    if (cf->shape.bytes != 0)
+        out->value_bytes = rows.rows * cf->shape.bytes;
     return take_error(error, err, "table properties");
 }
 

@@ -1,8 +1,9 @@
 /* rocks.h - RocksDB behind our own words: databases, column families, runs, checkpoints. rocks.c
  * makes every options object (the merge operators: rocks_merge.c), so that what we write
  * stays readable by Flink 2: format_version 5, XXH3 checksums, zstd, bytewise comparator, merge
- * operator StringAppendTESTOperator, no write-ahead log, static levels. Not readable by Flink are
- * merge operands of totals (blind.h), which only families of fixed-size values may hold.
+ * operator StringAppendTESTOperator, no write-ahead log, static levels. Flink does not know packed
+ * values (value_pack.h) and merge operands of totals (blind.h), which only families of fixed-size
+ * values may hold.
  *
  * Never used: timed puts, wide columns, blob files, user timestamps. Databases are scratch: nothing
  * is synced here; whoever publishes a file of one makes it durable (snapshot_target.h). Thread: any
@@ -13,6 +14,7 @@
 #define VARVE_BACKEND_ROCKS_H
 
 #include "backend/keygroup.h"
+#include "backend/value_pack.h"
 #include "base/fs.h"
 
 #define ROCKS_VERSION "9.10.0"
@@ -64,6 +66,10 @@ const char *rocks_cf_name(const struct rocks_cf *cf);
 struct rocks_cf *rocks_cf_find(const struct rocks_db *db, const char *name); /* NULL: none */
 MUST_USE enum rc rocks_cf_create(struct rocks_db *db, const char *name, struct rocks_cf **out,
                                  struct err *err);
+/* How its values lie: reads that begin from now on unpack them. bytes 0, as at first: they give what
+ * is stored. */
+void rocks_cf_set_shape(struct rocks_cf *cf, struct value_shape shape);
+struct value_shape rocks_cf_shape(const struct rocks_cf *cf);
 /* The family and what it holds; cf is gone, a new one may have its name. */
 MUST_USE enum rc rocks_cf_drop(struct rocks_cf *cf, struct err *err);
 
@@ -90,12 +96,12 @@ void rocks_stop_compact_range(struct rocks_db *db);
 MUST_USE enum rc rocks_cf_clear(struct rocks_cf *cf, struct err *err);
 
 /* Keys in bytewise order; values[i].data == NULL: absent. They hold until the next call or
- * rocks_unpin. Task's thread. */
+ * rocks_unpin. Task's thread. RC_CORRUPT: a value is neither plain nor packed. */
 MUST_USE enum rc rocks_get(struct rocks_cf *cf, const struct bytes *keys, uint32_t count,
                            struct bytes *values, struct err *err);
 void rocks_unpin(struct rocks_db *db);
 
-/* Entries with lower <= key < upper, in order. */
+/* Entries with lower <= key < upper, in order; they hold until the next one. */
 struct rocks_iter; /* opaque */
 struct rocks_iter *rocks_iter_new(struct rocks_cf *cf, struct bytes lower, struct bytes upper);
 /* false at the end (and ever after), or on an error: then *rc is not RC_OK, once. The first call
@@ -153,8 +159,8 @@ struct rocks_file {
 typedef enum rc rocks_cf_file_fn(void *ctx, const struct rocks_file *f, struct err *err);
 MUST_USE enum rc rocks_cf_files(struct rocks_cf *cf, rocks_cf_file_fn *fn, void *ctx,
                                 struct err *err);
-/* About how much a family holds: rows, and bytes of their keys and values, of the level that has
- * most. */
+/* About how much a family holds: rows, and bytes of their keys and (unpacked) values, of the level
+ * that has most. */
 struct rocks_size {
     uint64_t rows, key_bytes, value_bytes;
 };

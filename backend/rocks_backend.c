@@ -524,6 +524,7 @@ enum rc rocks_attach(struct rocks_backend *b, struct core_state *s, struct err *
         RETURN_IF_ERR(rocks_cf_create(b->db, s->desc.name, &cf, err));
     else
         RETURN_IF_ERR(rocks_cf_files(cf, note_file, &any, err));
+    rocks_cf_set_shape(cf, value_shape_of_desc(&s->desc));
     below = arena_calloc(b->core.arena, 1, sizeof *below);
     *below = (struct rocks_state){.cf = cf, .complete = !any, .written = any};
     s->below = below;
@@ -590,9 +591,10 @@ static uint32_t rewritten_next(struct row_source *source, struct row_view *out, 
     return r->rc == RC_OK ? got : 0;
 }
 
-/* The rows that were restored lie without a time, and shall have one, or the other way round. */
+/* The rows that were restored lie without a time, and shall have one (`ttl_ms` not 0), or the other
+ * way round. */
 static enum rc rewrite(struct rocks_backend *b, struct core_state *s, const struct ttl_shape *was,
-                       struct err *err)
+                       uint64_t ttl_ms, struct err *err)
 {
     struct rewritten rows = {
         .source = {.next = rewritten_next, .rows_max = UINT64_MAX, .bytes_max = UINT64_MAX},
@@ -609,8 +611,10 @@ static enum rc rewrite(struct rocks_backend *b, struct core_state *s, const stru
     below_of(s)->written = true;
     RETURN_IF_ERR(row_cache_evict(s->cache, SIZE_MAX, &b->sink, &evicted, err));
     row_cache_free(s->cache);
-    s->cache = core_new_cache(&b->core, s);
     rows.it = rocks_iter_new(below_of(s)->cf, (struct bytes){0}, (struct bytes){0});
+    s->desc.ttl_ms = ttl_ms; /* from now on */
+    s->cache = core_new_cache(&b->core, s);
+    rocks_cf_set_shape(below_of(s)->cf, value_shape_of_desc(&s->desc));
     rc = flusher_write(b->flusher, below_of(s)->cf, &rows.source, err);
     rocks_iter_free(rows.it);
     buf_release(&rows.rows);
@@ -631,8 +635,7 @@ static enum rc rocks_state_open(struct keyed_backend *backend, const struct stat
     RETURN_IF_ERR(rocks_attach(b, s, err));
     if (core_shape_differs(&was, desc) && !b->core.restoring) {
         RETURN_IF_ERR(warmup_wait_proven(b->warmup, err));
-        s->desc.ttl_ms = desc->ttl_ms;
-        rc = rewrite(b, s, &was, err);
+        rc = rewrite(b, s, &was, desc->ttl_ms, err);
     }
     if (rc != RC_OK) {
         rocks_break(b, rc, "an earlier rewrite failed", err);

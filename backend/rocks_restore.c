@@ -320,6 +320,8 @@ enum rc rocks_restore_read(const struct env *env, const char *scratch_dir,
         struct rocks_cf *cf = rocks_cf_find(source.db, h->states[i].name);
 
         if (cf != NULL)
+            rocks_cf_set_shape(cf, value_shape_of_desc(&h->states[i]));
+        if (cf != NULL)
             rc = scan_state(cf, (uint32_t)i, range, keygroup_prefix_len(h->key_group_count), fn,
                             ctx, err);
     }
@@ -380,19 +382,24 @@ static uint32_t iter_rows_next(struct row_source *source, struct row_view *out, 
     return got;
 }
 
+/* Rows of a family, which lie as `was` says: of a source, or the state's own. */
 static enum rc copy_state(struct rocks_backend *b, struct core_state *s, struct rocks_cf *from,
-                          struct key_group_range range, struct err *err)
+                          const struct state_desc *was, struct key_group_range range,
+                          struct err *err)
 {
     struct iter_rows rows = {
         .source = {.next = iter_rows_next, .rows_max = UINT64_MAX, .bytes_max = UINT64_MAX},
-        .it = iter_of_range(from, range, b->core.prefix_len),
         .core = &b->core,
         .state = s,
         .change = core_change_of(&b->core, s->desc.name),
         .err = err,
     };
-    enum rc rc = flusher_write(b->flusher, below_of(s)->cf, &rows.source, err);
+    enum rc rc;
 
+    rocks_cf_set_shape(from, value_shape_of_desc(was));
+    rows.it = iter_of_range(from, range, b->core.prefix_len);
+    rocks_cf_set_shape(below_of(s)->cf, value_shape_of_desc(&s->desc));
+    rc = flusher_write(b->flusher, below_of(s)->cf, &rows.source, err);
     if (rc == RC_OK)
         rc = rows.rc;
     below_of(s)->complete = false;
@@ -423,7 +430,7 @@ static enum rc copy_handle(struct rocks_backend *b, const struct keyed_handle *h
             continue; /* dropped */
         rc = rocks_attach(b, states[i], err);
         if (rc == RC_OK && from != NULL)
-            rc = copy_state(b, states[i], from, range, err);
+            rc = copy_state(b, states[i], from, &h->states[i], range, err);
     }
     rocks_source_close(&source);
     (void)!fs_remove_tree(b->core.env->fs, dir, &ignored);
@@ -481,10 +488,10 @@ static enum rc rewrite_states(struct rocks_backend *b, struct err *err)
 {
     for (size_t i = 0; i < b->core.state_count; i++) {
         struct core_state *s = b->core.states[i];
+        const struct state_change *change = core_change_of(&b->core, s->desc.name);
 
-        if (core_change_of(&b->core, s->desc.name) != NULL && below_of(s) != NULL &&
-            below_of(s)->written)
-            RETURN_IF_ERR(copy_state(b, s, below_of(s)->cf, b->core.range, err));
+        if (change != NULL && below_of(s) != NULL && below_of(s)->written)
+            RETURN_IF_ERR(copy_state(b, s, below_of(s)->cf, change->was, b->core.range, err));
     }
     return RC_OK;
 }

@@ -38,6 +38,7 @@ enum state_kind {
     STATE_AGGREGATING = 5,
     STATE_TIMER = 6,
 };
+#define STATE_FIXED_BYTES_MAX 65537u /* 2^16, and a map's null flag */
 /* What a keyed state holds; part of every snapshot, so that a reader needs no job. Types are SQL
  * types in text ("ROW<`k` STRING, `d` BIGINT>"), compared on restore and shown side by side. */
 struct state_desc {
@@ -49,7 +50,7 @@ struct state_desc {
     const char *value_type;     /* "ROW<`count` BIGINT, ...>"; "" for timers */
     /* Of each value as it is stored, a map's null flag included, the time of a time-to-live not; of
      * a list: of each element. 0: they vary in size. */
-    uint32_t fixed_value_bytes;
+    uint32_t fixed_value_bytes; /* at most STATE_FIXED_BYTES_MAX */
     uint64_t ttl_ms; /* 0: none */
     const char
         *operand_operator; /* name of the merge operator whose operands may be in files; "" none */

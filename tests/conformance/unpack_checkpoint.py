@@ -3,7 +3,8 @@ Buffers message, files by name. It shares no code with varve.
 
     unpack_checkpoint.py CHK OUT
 
-Prints a line "DIR GROUPS FIRST LAST" for each database; DIR is below OUT.
+Prints a line "DIR GROUPS FIRST LAST SHAPES" for each database; DIR is below OUT. SHAPES: of the states whose values may be packed, separated by
+commas, the name in hex, the size of a value, and how many bytes of it are never packed: "616363=60:0,..", or "-".
 """
 import os
 import shutil
@@ -14,9 +15,10 @@ import sys
 META_OPERATORS = 11
 OPERATOR_ID, OPERATOR_SUBTASKS = 1, 7
 SUBTASK_INDEX, SUBTASK_KEYED = 1, 3
-KEYED_KIND, KEYED_FIRST, KEYED_LAST, KEYED_GROUPS, KEYED_FILES = 1, 2, 3, 4, 7
+KEYED_KIND, KEYED_FIRST, KEYED_LAST, KEYED_GROUPS, KEYED_STATES, KEYED_FILES = 1, 2, 3, 4, 6, 7
+STATE_NAME, STATE_KIND, STATE_FIXED, STATE_TTL = 1, 2, 7, 8
 FILE_LOCAL_NAME, FILE_SCOPE, FILE_PATH, FILE_CONTENT, FILE_SIZE = 1, 2, 3, 4, 5
-KIND_ROCKS, SCOPE_INLINE = 1, 0
+KIND_ROCKS, SCOPE_INLINE, STATE_LIST, STATE_MAP = 1, 0, 2, 3
 
 
 def varint(data, at):
@@ -63,6 +65,15 @@ def unpack_file(chk, out, message):
         raise ValueError('%s: %d bytes instead of %d' % (target, os.path.getsize(target), one(f, FILE_SIZE)))
 
 
+def shapes(keyed):
+    out = []
+    for s in map(fields, keyed.get(KEYED_STATES, [])):
+        fixed, time = one(s, STATE_FIXED), 8 if one(s, STATE_TTL) else 0
+        if fixed and one(s, STATE_KIND) != STATE_LIST:
+            out.append('%s=%d:%d' % (one(s, STATE_NAME, b'').hex(), fixed + time, time + (one(s, STATE_KIND) == STATE_MAP)))
+    return ','.join(out) or '-'
+
+
 def unpack(chk, out):
     content = subprocess.run(['zstd', '-dcq', os.path.join(chk, '_metadata')], stdout=subprocess.PIPE, check=True).stdout
     for operator in map(fields, fields(content).get(META_OPERATORS, [])):
@@ -74,7 +85,7 @@ def unpack(chk, out):
                 os.makedirs(os.path.join(out, name))
                 for f in keyed.get(KEYED_FILES, []):
                     unpack_file(chk, os.path.join(out, name), f)
-                print(name, one(keyed, KEYED_GROUPS), one(keyed, KEYED_FIRST), one(keyed, KEYED_LAST))
+                print(name, one(keyed, KEYED_GROUPS), one(keyed, KEYED_FIRST), one(keyed, KEYED_LAST), shapes(keyed))
 
 
 if __name__ == '__main__':

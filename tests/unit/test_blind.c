@@ -45,6 +45,17 @@ static struct bytes operand(struct bytes h, const uint8_t *row, size_t len)
     return bytes_of(p, h.len + len);
 }
 
+/* What a merge gave, a packed row, is this one. */
+static void check_row(struct bytes merged, const uint8_t want[ROW])
+{
+    const struct value_shape shape = {.bytes = ROW};
+    uint8_t row[ROW];
+
+    ck_assert_uint_lt(merged.len, ROW);
+    ck_assert(value_unpack(shape, merged, row));
+    ck_assert_mem_eq(row, want, ROW);
+}
+
 static void operand_free(struct bytes b)
 {
     mem_free((void *)(uintptr_t)b.data);
@@ -62,9 +73,37 @@ START_TEST(operands_add_and_take_the_least_over_what_is_below)
     ops[0] = operand(buf_bytes(&head), a, ROW);
     ops[1] = operand(buf_bytes(&head), b, ROW);
     ck_assert(blind_merge(bytes_of(below, ROW), ops, 2, false, &out));
-    ck_assert_bytes_eq(buf_bytes(&out), bytes_of(want, ROW));
+    check_row(buf_bytes(&out), want);
     operand_free(ops[0]);
     operand_free(ops[1]);
+}
+END_TEST
+
+/* Rows of every generation meet: plain ones that an older version wrote, and packed ones. */
+START_TEST(plain_and_packed_rows_merge_alike)
+{
+    const struct value_shape shape = {.bytes = ROW};
+    uint8_t below[ROW], a[ROW], packed_below[2 * ROW], packed_a[2 * ROW];
+    size_t below_len, a_len;
+    struct bytes op;
+    struct buf plain = {0};
+
+    row_make(below, 5, true, -9, 4, 4);
+    row_make(a, 1, true, -11, 1, -1);
+    below_len = value_pack(shape, below, packed_below);
+    a_len = value_pack(shape, a, packed_a);
+    ck_assert(below_len > 0 && a_len > 0);
+    op = operand(buf_bytes(&head), a, ROW);
+    ck_assert(blind_merge(bytes_of(below, ROW), &op, 1, false, &plain));
+    ck_assert(blind_merge(bytes_of(packed_below, below_len), &op, 1, false, &out));
+    ck_assert_bytes_eq(buf_bytes(&out), buf_bytes(&plain));
+    operand_free(op);
+    op = operand(buf_bytes(&head), packed_a, a_len);
+    ck_assert(blind_merge(bytes_of(packed_below, below_len), &op, 1, false, &out));
+    ck_assert_bytes_eq(buf_bytes(&out), buf_bytes(&plain));
+    ck_assert(!blind_merge(bytes_of(packed_below, below_len - 1), &op, 1, false, &out));
+    operand_free(op);
+    buf_release(&plain);
 }
 END_TEST
 
@@ -194,6 +233,7 @@ START_TEST(a_database_merges_totals_and_reports_what_it_cannot)
     ck_assert_ok(fs_mkdirs(fs_posix(), config.dir, &err));
     ck_assert_ok(rocks_open(&config, &db, &err));
     ck_assert_ok(rocks_cf_create(db, "accState", &cf, &err));
+    rocks_cf_set_shape(cf, (struct value_shape){.bytes = ROW});
     ck_assert_ok(rocks_cf_create(db, "list", &list, &err));
     row_make(row, 3, true, 4, 5, 0);
     row_make(want, 6, true, 4, 10, 0);
@@ -216,6 +256,7 @@ END_TEST
 
 TEST_MAIN("blind", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, operands_add_and_take_the_least_over_what_is_below);
+          tcase_add_test(tc, plain_and_packed_rows_merge_alike);
           tcase_add_test(tc, a_partial_merge_is_an_operand_that_gives_the_same);
           tcase_add_test(tc, an_operand_that_is_cut_or_of_another_version_or_pattern_is_refused);
           tcase_add_test(tc, operands_of_two_patterns_do_not_mix);

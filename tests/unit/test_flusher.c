@@ -208,6 +208,53 @@ START_TEST(one_large_group_is_cut_within)
 }
 END_TEST
 
+static uint32_t note_value(struct value_shape shape, uint64_t *bytes)
+{
+    struct rocks_iter *it;
+    struct bytes key, value;
+    struct err err = {0};
+    uint32_t n = 0;
+    enum rc rc;
+
+    rocks_cf_set_shape(cf, shape);
+    *bytes = 0;
+    it = rocks_iter_new(cf, (struct bytes){0}, (struct bytes){0});
+    for (; rocks_iter_next(it, &key, &value, &rc, &err); n++) {
+        *bytes += value.len;
+        if (shape.bytes != 0)
+            ck_assert_uint_eq(get_le64(value.data + 8), n % VALUES);
+    }
+    ck_assert_int_eq(rc, RC_OK);
+    rocks_iter_free(it);
+    return n;
+}
+
+/* Through the memtable and as runs; what lies in the database is what docs/FORMAT.md says. */
+START_TEST(values_of_a_fixed_size_are_packed)
+{
+    const struct value_shape shape = {.bytes = 32};
+    struct made *m = mem_calloc(1, sizeof *m);
+    struct err err = {0};
+    uint64_t bytes;
+
+    m->source = (struct row_source){made_next, _i == 0 ? 900 : UINT64_MAX, 900, false, {0}};
+    m->total = 900;
+    m->per_group = 100;
+    m->value_len = 32;
+    m->value = mem_calloc(VALUES, 32);
+    for (uint32_t i = 0; i < VALUES; i++)
+        put_le64(m->value + (size_t)i * 32 + 8, i);
+    rocks_cf_set_shape(cf, shape);
+    ck_assert_ok(flusher_write(flusher, cf, &m->source, &err));
+    mem_free(m->value);
+    mem_free(m);
+    ck_assert_uint_eq(note_value(shape, &bytes), 900);
+    ck_assert_uint_eq(bytes, 900 * 32);
+    ck_assert_uint_eq(note_value((struct value_shape){0}, &bytes), 900);
+    ck_assert_uint_eq(bytes, 900 * 3 + 900 * 3 / 4); /* codes, and the numbers that are not 0 */
+}
+END_TEST
+
 /* C1: a row of another subtask must not get into this database. */
 START_TEST(row_outside_the_range_is_an_assertion)
 {
@@ -246,5 +293,6 @@ TEST_MAIN("flusher", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, a_run_ends_where_its_writers_memory_does);
           tcase_add_test(tc, runs_are_cut_at_key_group_borders);
           tcase_add_test(tc, one_large_group_is_cut_within);
+          tcase_add_loop_test(tc, values_of_a_fixed_size_are_packed, 0, 2);
           tcase_add_test_raise_signal(tc, row_outside_the_range_is_an_assertion, SIGABRT);
           tcase_add_test(tc, failed_run_leaves_no_file_behind))

@@ -19,7 +19,7 @@ static void teardown(void)
 
 static struct state_desc states[] = {
     {"counts", STATE_VALUE, "K", "VOID", "", "V", 8, 0, "", 0},
-    {"m\xc3\xa4p", STATE_MAP, "", "BYTES", "U", "", HANDLE_FIXED_MAX + 1, 1000, "append", 3},
+    {"m\xc3\xa4p", STATE_MAP, "", "BYTES", "U", "", STATE_FIXED_BYTES_MAX, 1000, "append", 3},
 };
 static struct state_file rocks_files[] = {
     {.local_name = "000007.sst",
@@ -179,7 +179,7 @@ static void change(struct keyed_handle *h, int i)
         one.value_type = long_text;
         break;
     case 8:
-        one.fixed_value_bytes = HANDLE_FIXED_MAX + 2;
+        one.fixed_value_bytes = STATE_FIXED_BYTES_MAX + 1;
         break;
     case 9:
         one.ttl_ms = UINT64_MAX;

@@ -63,6 +63,10 @@ START_TEST(state_of_other_types_is_refused_with_both_shown)
     ck_assert_rc_msg(keyed_state_open(b, &other, &s, &err), RC_INVALID, "time-to-live");
     other.name = "";
     ck_assert_rc(keyed_state_open(b, &other, &s, &err), RC_INVALID);
+    other = acc;
+    other.name = "wide";
+    other.fixed_value_bytes = STATE_FIXED_BYTES_MAX + 1;
+    ck_assert_rc_msg(keyed_state_open(b, &other, &s, &err), RC_LIMIT, "65538 bytes, at most 65537");
     keyed_backend_close(b);
     keyed_backend_close(NULL);
 }

@@ -160,6 +160,54 @@ START_TEST(options_are_those_of_the_written_list)
 }
 END_TEST
 
+/* Whether packed or plain, a reader gets whole values; what is neither is an error that says where. */
+START_TEST(values_of_a_shape_are_whole_or_refused)
+{
+    const struct value_shape shape = {.bytes = 16};
+    struct rocks_db *db = open_db("db", true, false);
+    struct rocks_batch *b = rocks_batch_new(db);
+    uint8_t plain[16] = {0}, packed[64];
+    struct bytes keys[3] = {bytes_of("\1a", 2), bytes_of("\1b", 2), bytes_of("\2c", 2)}, values[3];
+    struct bytes key, value;
+    struct rocks_iter *it;
+    struct rocks_size size;
+    struct rocks_cf *cf;
+    struct err err = {0};
+    enum rc rc;
+
+    ck_assert_ok(rocks_cf_create(db, "sums", &cf, &err));
+    put_le64(plain + 8, 500);
+    rocks_batch_put(b, cf, keys[0], bytes_of(plain, 16));
+    rocks_batch_put(b, cf, keys[1], bytes_of(packed, value_pack(shape, plain, packed)));
+    ck_assert_ok(rocks_batch_write(b, &err));
+    rocks_cf_set_shape(cf, shape);
+    ck_assert_ok(rocks_get(cf, keys, 3, values, &err));
+    ck_assert_bytes_eq(values[0], bytes_of(plain, 16));
+    ck_assert_bytes_eq(values[1], bytes_of(plain, 16));
+    ck_assert_ptr_null(values[2].data);
+    ck_assert_ok(rocks_checkpoint(db, tmpdir_at(&tmp, "flushed"), &err));
+    ck_assert_ok(rocks_cf_size(cf, &size, &err));
+    ck_assert_uint_eq(size.value_bytes, 32); /* as they are in memory */
+
+    rocks_batch_put(b, cf, keys[2], bytes_of("\4\1", 2)); /* a code whose byte is missing */
+    ck_assert_ok(rocks_batch_write(b, &err));
+    rocks_batch_free(b);
+    ck_assert_rc_msg(rocks_get(cf, keys, 3, values, &err), RC_CORRUPT,
+                     "state sums: key 0263 of 2 bytes: what is stored, 2 bytes, is no value of 16");
+    err_clear(&err);
+    it = rocks_iter_new(cf, (struct bytes){0}, (struct bytes){0});
+    for (uint32_t i = 0; i < 2; i++) {
+        ck_assert(rocks_iter_next(it, &key, &value, &rc, &err));
+        ck_assert_bytes_eq(value, bytes_of(plain, 16));
+    }
+    ck_assert(!rocks_iter_next(it, &key, &value, &rc, &err));
+    ck_assert_rc_msg(rc, RC_CORRUPT, "state sums: key 0263");
+    ck_assert(!rocks_iter_next(it, &key, &value, &rc, &err)); /* it has ended */
+    rocks_iter_free(it);
+    rocks_close(db);
+}
+END_TEST
+
 START_TEST(families_gets_and_scans)
 {
     struct rocks_db *db = open_db("db", true, false);
@@ -449,6 +497,7 @@ END_TEST
 
 TEST_MAIN("rocks", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, options_are_those_of_the_written_list);
+          tcase_add_test(tc, values_of_a_shape_are_whole_or_refused);
           tcase_add_test(tc, families_gets_and_scans);
           tcase_add_test(tc, list_operands_merge_as_flinks_operator_does);
           tcase_add_test(tc, run_is_ingested_by_moving_and_does_not_change);

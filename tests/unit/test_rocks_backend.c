@@ -415,6 +415,7 @@ START_TEST(handle_and_database_must_agree)
     struct bytes key, value;
     uint32_t got;
     struct err err = {0};
+    enum rc rc;
 
     sample(&h);
     other.name = "another";
@@ -425,10 +426,12 @@ START_TEST(handle_and_database_must_agree)
     ck_assert_ok(
         try_open((struct key_group_range){0, _i == 0 ? 99 : 127}, &h, 1, 1 << 20, &b, &err));
     ck_assert_ok(keyed_state_open(b, h.states, &s, &err));
-    ck_assert_ok(keyed_scan_open(s, (struct bytes){0}, &c, &err));
-    ck_assert_rc_msg(keyed_scan_next(c, 1, &key, &value, &got, &err), RC_CORRUPT,
-                     "value of 16 bytes, the state's values have 24");
-    keyed_scan_close(c);
+    rc = keyed_scan_open(s, (struct bytes){0}, &c, &err); /* the warm-up may have been there first */
+    if (rc == RC_OK) {
+        rc = keyed_scan_next(c, 1, &key, &value, &got, &err);
+        keyed_scan_close(c);
+    }
+    ck_assert_rc_msg(rc, RC_CORRUPT, "is no value of 24, plain or packed");
     keyed_backend_close(b);
 }
 END_TEST
@@ -464,7 +467,7 @@ static enum rc describe_file(void *ctx, const char *name, struct err *err)
         return RC_OK;
     *f = (struct state_file){.local_name = arena_strdup(arena, name),
                              .scope = FILE_SHARED,
-                             .path = arena_printf(arena, "ranges/%s", name)};
+                             .path = arena_printf(arena, "changed/%s", name)};
     content = tmpdir_read(&tmp, f->path);
     f->size_bytes = content.len;
     f->digest = digest_of(content);
@@ -472,17 +475,14 @@ static enum rc describe_file(void *ctx, const char *name, struct err *err)
     return RC_OK;
 }
 
-/* The handle's state after the reference's way of a rescale: keys from `first` to `end` are hidden
- * by a range deletion. */
-static void delete_range(struct keyed_handle *h, const char *first, const char *end)
+/* A database of copies of the handle's files. */
+static struct rocks_db *open_copy(const struct keyed_handle *h)
 {
-    struct rocks_config config = {.dir = tmpdir_at(&tmp, "with-range"),
+    struct rocks_config config = {.dir = tmpdir_at(&tmp, "copy"),
                                   .block_cache_bytes = 1 << 20,
                                   .write_buffer_bytes = 1 << 20,
                                   .max_open_files = -1};
-    rocksdb_writeoptions_t *o = rocksdb_writeoptions_create();
     struct rocks_db *db;
-    char *error = NULL;
     struct err err = {0};
 
     ck_assert_ok(fs_mkdirs(fs_posix(), config.dir, &err));
@@ -491,17 +491,95 @@ static void delete_range(struct keyed_handle *h, const char *first, const char *
                              arena_printf(arena, "%s/%s", config.dir, h->files[i].local_name),
                              &err));
     ck_assert_ok(rocks_open(&config, &db, &err));
+    return db;
+}
+
+/* The handle becomes the copy, as it has been changed. */
+static void take_copy(struct rocks_db *db, struct keyed_handle *h)
+{
+    struct err err = {0};
+
+    ck_assert_ok(rocks_checkpoint(db, tmpdir_at(&tmp, "changed"), &err));
+    rocks_close(db);
+    h->files = ARENA_ARRAY(arena, 20, struct state_file);
+    h->file_count = 0;
+    ck_assert_ok(fs_list(fs_posix(), tmpdir_at(&tmp, "changed"), describe_file, h, &err));
+    dir_target_resolve(&target, arena, h);
+}
+
+/* The handle's state after the reference's way of a rescale: keys from `first` to `end` are hidden
+ * by a range deletion. */
+static void delete_range(struct keyed_handle *h, const char *first, const char *end)
+{
+    rocksdb_writeoptions_t *o = rocksdb_writeoptions_create();
+    struct rocks_db *db = open_copy(h);
+    char *error = NULL;
+
     rocksdb_writeoptions_disable_WAL(o, 1);
     rocksdb_delete_range_cf(db->db, o, rocks_cf_at(db, 0)->handle, first, 1, end, 1, &error);
     ck_assert_ptr_null(error);
     rocksdb_writeoptions_destroy(o);
-    ck_assert_ok(rocks_checkpoint(db, tmpdir_at(&tmp, "ranges"), &err));
-    rocks_close(db);
-    h->files = ARENA_ARRAY(arena, 20, struct state_file);
-    h->file_count = 0;
-    ck_assert_ok(fs_list(fs_posix(), tmpdir_at(&tmp, "ranges"), describe_file, h, &err));
-    dir_target_resolve(&target, arena, h);
+    take_copy(db, h);
 }
+
+/* Every other value as versions that did not pack wrote it. */
+static void make_plain(struct keyed_handle *h)
+{
+    struct rocks_db *db = open_copy(h);
+    struct rocks_cf *cf = rocks_cf_at(db, 0);
+    struct rocks_batch *batch = rocks_batch_new(db);
+    struct rocks_iter *it;
+    struct bytes key, value;
+    struct err err = {0};
+    uint32_t n = 0;
+    enum rc rc;
+
+    rocks_cf_set_shape(cf, value_shape_of_desc(&acc));
+    it = rocks_iter_new(cf, (struct bytes){0}, (struct bytes){0});
+    while (rocks_iter_next(it, &key, &value, &rc, &err)) {
+        ck_assert_uint_eq(value.len, 16);
+        if (n++ % 2 == 0)
+            rocks_batch_put(batch, cf, key, value);
+    }
+    ck_assert_int_eq(rc, RC_OK);
+    rocks_iter_free(it);
+    ck_assert_ok(rocks_batch_write(batch, &err));
+    rocks_batch_free(batch);
+    take_copy(db, h);
+}
+
+/* Opened as it is, cut for another range, and written on. */
+START_TEST(plain_values_of_an_older_version_are_read_beside_packed_ones)
+{
+    struct key_group_range range = {0, _i == 0 ? 127 : 63};
+    uint32_t keys = _i == 0 ? 1200 : 1200 / 128 * 64 + 48;
+    struct keyed_handle h;
+    struct keyed_backend *b;
+    struct keyed_state *s;
+    uint64_t sum, before;
+    struct err err = {0};
+
+    target.inline_max = 0;
+    sample(&h);
+    ck_assert_ok(try_open(range, &h, 1, 1 << 20, &b, &err));
+    ck_assert_ok(keyed_state_open(b, &acc, &s, &err));
+    ck_assert_uint_eq(sum_up(s, &before), keys);
+    keyed_backend_close(b);
+    make_plain(&h);
+    ck_assert_ok(try_open(range, &h, 1, 1 << 20, &b, &err));
+    ck_assert_ok(keyed_state_open(b, &acc, &s, &err));
+    ck_assert_uint_eq(sum_up(s, &sum), keys);
+    ck_assert_uint_eq(sum, before);
+    count_up(s, 0, 40, 1);
+    snapshot(b, 7, &h);
+    keyed_backend_close(b);
+    ck_assert_ok(try_open(range, &h, 1, 1 << 20, &b, &err));
+    ck_assert_ok(keyed_state_open(b, &acc, &s, &err));
+    ck_assert_uint_eq(sum_up(s, &sum), keys);
+    ck_assert_uint_eq(sum, before + 40);
+    keyed_backend_close(b);
+}
+END_TEST
 
 /* The reference hides rows of other ranges that way. A file whose range deletion reaches across the
  * new border is not cut: the handle is copied. */
@@ -1014,6 +1092,7 @@ TEST_MAIN("rocks_backend", tcase_set_timeout(tc, 300);
           tcase_add_test(tc, manifest_that_ends_early_is_found_by_the_live_files);
           tcase_add_loop_test(tc, names_that_lead_elsewhere_are_refused, 0, 5);
           tcase_add_loop_test(tc, handle_and_database_must_agree, 0, 2);
+          tcase_add_loop_test(tc, plain_values_of_an_older_version_are_read_beside_packed_ones, 0, 2);
           tcase_add_loop_test(tc, range_deletions_of_a_restored_database_hide_what_they_hid, 0, 4);
           tcase_add_loop_test(tc, entries_outside_the_handles_range_are_never_visible, 0, 2);
           tcase_add_test(tc, failed_publishing_leaves_everything_for_the_next_checkpoint);

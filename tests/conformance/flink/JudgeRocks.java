@@ -23,8 +23,8 @@ import org.rocksdb.RocksIterator;
  * Flink's own RocksDB and key classes judge databases that varve wrote.
  *
  * <p>{@code compare EXPECTED ROOT}: every "directory family entries digest" of the file EXPECTED holds below ROOT.
- * {@code keys DIR GROUPS FIRST LAST}: each entry of a SQL state lies in FIRST..LAST under the key group that Flink computes for
- * its key, key and value being whole binary rows; prints "family entries digest".
+ * {@code keys DIR GROUPS FIRST LAST SHAPES}: each entry of a SQL state lies in FIRST..LAST under the key group that Flink computes for
+ * its key, key and value being whole binary rows, the value once it is unpacked; prints "family entries digest" of what is stored.
  */
 public class JudgeRocks {
     /** As in entries.h. */
@@ -129,6 +129,52 @@ public class JudgeRocks {
         return row;
     }
 
+    /** What unpack_checkpoint.py says of a state: the size of a value, and how much of it is never packed. */
+    record Shape(int bytes, int head) {}
+
+    static Map<String, Shape> shapes(String text) {
+        Map<String, Shape> found = new HashMap<>();
+        for (String one : text.equals("-") ? new String[0] : text.split(",")) {
+            String[] f = one.split("[=:]");
+            String name = new String(java.util.HexFormat.of().parseHex(f[0]), java.nio.charset.StandardCharsets.UTF_8);
+            found.put(name, new Shape(Integer.parseInt(f[1]), Integer.parseInt(f[2])));
+        }
+        return found;
+    }
+
+    /** A packed value, by docs/FORMAT.md alone. */
+    static byte[] unpack(Shape shape, byte[] stored) {
+        if (shape == null || stored.length == shape.bytes) {
+            return stored;
+        }
+        ByteBuffer out = ByteBuffer.allocate(shape.bytes + 8).order(java.nio.ByteOrder.BIG_ENDIAN);
+        out.put(stored, 0, shape.head);
+        int first = stored[shape.head] & 15;
+        if ((first & 1) == 1) {
+            out.putInt(shape.bytes - shape.head - 4);
+        }
+        int words = (shape.bytes - out.position() + 7) / 8;
+        int at = shape.head + (words + 2) / 2;
+        if (first >> 1 != words % 8) {
+            throw new IllegalStateException("a packed value of " + (first >> 1) + " words instead of " + words);
+        }
+        out.order(java.nio.ByteOrder.LITTLE_ENDIAN);
+        for (int i = 1; i <= words; i++) {
+            int code = stored[shape.head + i / 2] >> (i % 2 * 4) & 15;
+            int bytes = code <= 8 ? code : code <= 11 ? code - 7 : code - 11;
+            long word = 0;
+            for (int b = 0; b < bytes; b++) {
+                word |= (stored[at++] & 0xFFL) << (8 * b);
+            }
+            word = code <= 8 ? word : code <= 11 ? word << (64 - 8 * bytes) : word | -1L << (8 * bytes);
+            out.putLong(word);
+        }
+        if (at != stored.length) {
+            throw new IllegalStateException("a packed value of " + stored.length + " bytes instead of " + at);
+        }
+        return Arrays.copyOf(out.array(), shape.bytes);
+    }
+
     static void checkEntry(String family, byte[] key, byte[] value, int groups, int first, int last) {
         ByteBuffer k = ByteBuffer.wrap(key);
         ByteBuffer v = ByteBuffer.wrap(value);
@@ -151,14 +197,15 @@ public class JudgeRocks {
         RocksDB.loadLibrary();
         if (args.length == 3 && args[0].equals("compare")) {
             System.exit(compare(Path.of(args[1]), args[2]) ? 0 : 1);
-        } else if (args.length == 5 && args[0].equals("keys")) {
+        } else if (args.length == 6 && args[0].equals("keys")) {
             int groups = Integer.parseInt(args[2]), first = Integer.parseInt(args[3]), last = Integer.parseInt(args[4]);
-            Map<String, EntryDigest> found =
-                    read(args[1], (family, key, value) -> checkEntry(family, key, value, groups, first, last));
+            Map<String, Shape> shapes = shapes(args[5]);
+            Map<String, EntryDigest> found = read(args[1],
+                    (family, key, value) -> checkEntry(family, key, unpack(shapes.get(family), value), groups, first, last));
             found.remove("default");
             found.forEach((family, d) -> System.out.println(family + " " + d));
         } else {
-            System.err.println("usage: JudgeRocks compare EXPECTED ROOT | keys DIR GROUPS FIRST LAST");
+            System.err.println("usage: JudgeRocks compare EXPECTED ROOT | keys DIR GROUPS FIRST LAST SHAPES");
             System.exit(2);
         }
     }
