@@ -6,7 +6,8 @@
  * measured. Each choice runs in a process of its own, the choices in turn and the turns `repeat` times; a line
  * gives the median of each figure, beside the ratio to the first choice's.
  *
- * State: N keys with rows as SELECT k, COUNT(*), SUM(v), MIN(v), MAX(v) GROUP BY k has them (22 + 60 bytes).
+ * State: N keys with rows as SELECT k, COUNT(*), SUM(v), MIN(v), MAX(v) GROUP BY k has them (22 + 60 bytes); with pack=1
+ * they are packed before they are put and unpacked when they were read.
  *     first    all rows as one flush of sorted runs: CPU a row, bytes a row
  *     update   eight flushes of an eighth of the keys each, ingested while compactions run: CPU a row, all of it
  *     get      sorted MultiGet of 512, 2048, 4096 keys that are there, all blocks cached
@@ -16,6 +17,7 @@
  *     bottom   everything compacted to the bottommost level: CPU a row, bytes a row then
  * CPU is that of the whole process, RocksDB's threads included: other programs may run beside, but not in plenty. */
 #include "backend/key_codec.h"
+#include "backend/value_pack.h"
 #include "base/arena.h"
 #include "base/fs.h"
 #include "base/rng.h"
@@ -40,6 +42,7 @@ struct choice {
     int ribbon, bits;
     int runs, upper, bottom, level; /* compression of runs, of levels 0 and 1, below; zstd's level */
     int trigger, file, base, jobs;  /* L0 files; MiB of a file and of level 1 */
+    int pack;                       /* rows are packed (value_pack.h) */
 };
 static const struct {
     const char *name;
@@ -64,6 +67,7 @@ static const struct {
     {"file", offsetof(struct choice, file), 64},
     {"base", offsetof(struct choice, base), 256},
     {"jobs", offsetof(struct choice, jobs), 2},
+    {"pack", offsetof(struct choice, pack), 0},
 };
 static const struct {
     const char *name;
@@ -90,6 +94,9 @@ static const char *const table[] = {
     "block=16 runs=zstd upper=zstd bottom=zstd level=-1",
     "block=16 runs=zstd upper=zstd bottom=zstd level=-5",
     "block=16 runs=lz4 upper=lz4 bottom=zstd level=1",
+    "block=8 runs=zstd upper=zstd bottom=zstd level=1",
+    "block=8 runs=zstd upper=zstd bottom=zstd level=1 pack=1",
+    "block=8 runs=lz4 upper=lz4 bottom=zstd level=1 pack=1",
 };
 
 static void die(const char *what, const char *why)
@@ -268,6 +275,28 @@ static double cpu_s(void)
     return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
+static const struct value_shape row_shape = {.bytes = ROW_BYTES};
+
+static size_t stored_row(const struct bench *b, uint64_t random, uint8_t out[2 * ROW_BYTES])
+{
+    uint8_t row[ROW_BYTES];
+    size_t len;
+
+    make_row(random, row);
+    len = b->choice.pack ? value_pack(row_shape, row, out) : 0;
+    if (len == 0)
+        memcpy(out, row, len = ROW_BYTES);
+    return len;
+}
+
+static void take_row(const struct bench *b, const char *stored, size_t len)
+{
+    uint8_t row[ROW_BYTES];
+
+    if (b->choice.pack && !value_unpack(row_shape, bytes_of(stored, len), row))
+        die("a row", "is none");
+}
+
 /* One flush: every key whose hash says so, as files cut at a quarter of the largest size and a key-group border. */
 static uint64_t flush(struct bench *b, uint64_t round, uint32_t one_of)
 {
@@ -276,9 +305,9 @@ static uint64_t flush(struct bench *b, uint64_t round, uint32_t one_of)
     rocksdb_sstfilewriter_t *w = NULL;
     char paths[256][240], *error = NULL;
     const char *list[256];
-    uint8_t row[ROW_BYTES];
+    uint8_t row[2 * ROW_BYTES];
     uint64_t rows = 0, size = 0;
-    size_t count = 0;
+    size_t count = 0, len;
     int group = -1;
 
     for (uint64_t i = 0; i < b->state->count; i++) {
@@ -303,8 +332,8 @@ static uint64_t flush(struct bench *b, uint64_t round, uint32_t one_of)
             must(error, "open a run");
         }
         group = key[0];
-        make_row(splitmix64(random), row);
-        rocksdb_sstfilewriter_put(w, (const char *)key, KEY_BYTES, (const char *)row, ROW_BYTES, &error);
+        len = stored_row(b, splitmix64(random), row);
+        rocksdb_sstfilewriter_put(w, (const char *)key, KEY_BYTES, (const char *)row, len, &error);
         must(error, "put");
         rows++;
     }
@@ -341,7 +370,7 @@ static void take_batch(struct bench *b, const struct state *s, uint32_t batch, u
 {
     rocksdb_readoptions_t *r = rocksdb_readoptions_create();
     const char **at = mem_alloc(batch * sizeof *at);
-    size_t *lens = mem_alloc(batch * sizeof *lens);
+    size_t *lens = mem_alloc(batch * sizeof *lens), len;
     rocksdb_pinnableslice_t **values = mem_calloc(batch, sizeof(rocksdb_pinnableslice_t *));
     char **errors = mem_calloc(batch, sizeof(char *));
     rocksdb_column_family_handle_t *cf = rocksdb_get_default_column_family_handle(b->db);
@@ -358,6 +387,11 @@ static void take_batch(struct bench *b, const struct state *s, uint32_t batch, u
         must(errors[i], "get");
         if ((values[i] != NULL) != (s == b->state))
             die("get", "a key that should be there is not, or the reverse");
+        if (values[i] != NULL) {
+            const char *stored = rocksdb_pinnableslice_value(values[i], &len);
+
+            take_row(b, stored, len);
+        }
         rocksdb_pinnableslice_destroy(values[i]);
     }
     rocksdb_column_family_handle_destroy(cf);
@@ -394,8 +428,12 @@ static double measure_scan(struct bench *b)
 
     rocksdb_readoptions_set_fill_cache(r, 0);
     it = rocksdb_create_iterator(b->db, r);
-    for (rocksdb_iter_seek_to_first(it); rocksdb_iter_valid(it); rocksdb_iter_next(it))
-        rows++;
+    for (rocksdb_iter_seek_to_first(it); rocksdb_iter_valid(it); rocksdb_iter_next(it), rows++) {
+        size_t len;
+        const char *stored = rocksdb_iter_value(it, &len);
+
+        take_row(b, stored, len);
+    }
     rocksdb_iter_destroy(it);
     rocksdb_readoptions_destroy(r);
     if (rows != b->state->count)
