@@ -120,7 +120,7 @@ class Flink:
         lines = self.run('mid', size, 'rocksdb', False, 'ckpt', memory, '1h')
         for kind, name in (('full', 'first'), ('incr1pct', 'at_1')):
             c = words(next(x for x in lines if x.startswith('CKPT %s ' % kind)))
-            figures.update({name + '_ms': float(c['client_ms']), name + '_new_bytes': float(c['disk_delta_bytes']),
+            figures.update({name + '_ms': float(c['client_ms']), name + '_new_bytes': float(c['checkpointed_bytes']),
                             name + '_sync_ms': float(c['sync_ms'])})
         of_two = self.path(lines)
         of_one = self.path(self.run('mid', size, 'rocksdb', False, 'ckpt', memory, '1h', ['p=1']))
