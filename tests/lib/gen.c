@@ -4,12 +4,20 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 uint64_t gen_seed(uint64_t usual)
 {
     const char *text = getenv("VARVE_TEST_SEED");
 
     return text == NULL || text[0] == '\0' ? usual : strtoull(text, NULL, 0);
+}
+
+int gen_length(int usual, int times)
+{
+    const char *text = getenv("VARVE_SOAK");
+
+    return text != NULL && strcmp(text, "1") == 0 ? usual * times : usual;
 }
 
 bool gen_chance(struct rng *r, unsigned percent)

@@ -16,6 +16,8 @@
 /* $VARVE_TEST_SEED when it is set (a number), else `usual`: a run is repeatable, a loop can try new
  * ones. */
 uint64_t gen_seed(uint64_t usual);
+/* How long a random test goes on: `usual`, or with VARVE_SOAK=1 `times` as long. */
+int gen_length(int usual, int times);
 bool gen_chance(struct rng *r, unsigned percent);
 uint64_t gen_between(struct rng *r, uint64_t least, uint64_t most); /* inclusive */
 /* A length in [least, most]: often an end of the range, else mostly short. */

@@ -2,7 +2,8 @@
 /* A program that knows varve_state.h alone, against sorted maps: keys in a layout of its own,
  * random changes in several stores, snapshots written by another thread into a directory while the
  * stores go on, cancelled, removed and swept, handles carried as bytes, restores over other ranges
- * and into the other backend. VARVE_TEST_SEED=n tries another seed. */
+ * and into the other backend. VARVE_TEST_SEED=n tries another seed,
+ * VARVE_SOAK=1 ten times the rounds. */
 #include "base/thread.h"
 #include "tests/lib/gen.h"
 #include "tests/lib/model_state.h"
@@ -12,7 +13,7 @@
 
 #define STORES_MAX 4u
 #define KEYS_MAX 400u
-#define ROUNDS 60
+#define ROUNDS 30 /* at least: until there were two restores */
 
 /* ck_assert writes to a pipe each time: too slow for every row. */
 #define MUST(call)                                                                                 \
@@ -41,6 +42,7 @@ static struct world {
     struct model_state counts, owned;
     struct shot last;
     uint64_t id;
+    uint32_t restores;
     vv_error error;
 } w;
 
@@ -362,14 +364,16 @@ START_TEST(stores_are_what_sorted_maps_are)
     tmpdir_make(&w.tmp);
     MUST(vv_dir_open(tmpdir_at(&w.tmp, "snapshots"), &w.dir, &w.error));
     open_stores((uint32_t)gen_between(&w.rng, 1, STORES_MAX), NULL);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int left = gen_length(ROUNDS, 10); left > 0 || w.restores < 2; left--) {
         change();
         if (gen_chance(&w.rng, 25))
             snapshot();
         if (gen_chance(&w.rng, 10))
             compare("in between");
-        if (w.last.count > 0 && gen_chance(&w.rng, 10))
+        if (w.last.count > 0 && gen_chance(&w.rng, 10)) {
             restore();
+            w.restores++;
+        }
     }
     compare("at the end");
     close_stores();
