@@ -1,9 +1,9 @@
-/* rocks.h - RocksDB behind our own words: databases, column families, runs, checkpoints. rocks.c
- * makes every options object (the merge operators: rocks_merge.c), so that what we write
- * stays readable by Flink 2: format_version 5, XXH3 checksums, zstd, bytewise comparator, merge
- * operator StringAppendTESTOperator, no write-ahead log, static levels. Flink does not know packed
- * values (value_pack.h) and merge operands of totals (blind.h), which only families of fixed-size
- * values may hold.
+/* rocks.h - RocksDB behind our own words: databases, column families, runs, checkpoints. All
+ * options objects are made in rocks_options.c, so that what we write stays readable by Flink 2:
+ * format_version 5, XXH3 checksums, zstd, bytewise comparator, merge operator
+ * StringAppendTESTOperator, no write-ahead log, static levels. Flink does not know packed values
+ * (value_pack.h) and merge operands of totals (blind.h), which only families of fixed-size values
+ * may hold.
  *
  * Never used: timed puts, wide columns, blob files, user timestamps. Databases are scratch: nothing
  * is synced here; whoever publishes a file of one makes it durable (snapshot_target.h). Thread: any

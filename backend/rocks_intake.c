@@ -28,7 +28,7 @@ struct rocks_cutter *rocks_cutter_new(struct rocks_db *db, const char *dir)
 {
     struct rocks_cutter *c = mem_calloc(1, sizeof *c);
 
-    c->shim = shim_cutter_new(rocks_raw_options(db, ""), dir);
+    c->shim = shim_cutter_new(db->options, dir);
     ASSERT(c->shim != NULL); /* memory is gone */
     return c;
 }
@@ -73,7 +73,7 @@ enum rc rocks_intake_add(struct rocks_intake *in, struct rocks_cf *from, const c
 {
     char *error = NULL;
 
-    shim_intake_add(in->shim, rocks_raw_db(rocks_db_of(from)), rocks_raw_cf(from), name, &error);
+    shim_intake_add(in->shim, from->db->db, from->handle, name, &error);
     return rocks_take_error(error, err, "take over a file");
 }
 
@@ -88,9 +88,9 @@ enum rc rocks_intake_cut(struct rocks_intake *in, struct rocks_cutter *cutter,
 {
     char *error = NULL;
 
-    *done =
-        shim_intake_cut(in->shim, cutter->shim, rocks_raw_db(rocks_db_of(from)), rocks_raw_cf(from),
-                        rocks_raw_cf_options(from), name, slice_from(b.lower), slice_from(b.upper), &error) != 0;
+    *done = shim_intake_cut(in->shim, cutter->shim, from->db->db, from->handle,
+                            from->totals ? from->db->totals : from->db->options, name,
+                            slice_from(b.lower), slice_from(b.upper), &error) != 0;
     return rocks_take_error(error, err, "cut a file");
 }
 
@@ -102,7 +102,7 @@ enum rc rocks_intake_end(struct rocks_intake *in, struct rocks_db *db, const cha
 
     if (rocks_intake_count(in) == 0)
         return rocks_cf_create(db, name, out, err);
-    handle = shim_intake_end(in->shim, rocks_raw_db(db), rocks_raw_options(db, name), name, &error);
+    handle = shim_intake_end(in->shim, db->db, rocks_options_of(db, name), name, &error);
     RETURN_IF_ERR(rocks_take_error(error, err, "take over files"));
     *out = rocks_cf_adopt_take(db, name, handle);
     return RC_OK;

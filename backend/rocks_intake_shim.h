@@ -1,5 +1,5 @@
 /* rocks_intake_shim.h - SST files of a family: which there are, and those of other databases for a
- * new one, as plain C functions; for rocks_intake.c and rocks.c only.
+ * new one, as plain C functions; for rocks.c and its parts (rocks_priv.h) only.
  *
  * Conventions of rocks_shim.h: `db`, `cf` and `options` are the C API's handles, *error becomes a
  * malloc'ed text, no exception leaves a function. */

@@ -1,4 +1,5 @@
-/* rocks_shim.h - the few calls that rocksdb/c.h lacks, as plain C functions; for rocks.c only.
+/* rocks_shim.h - the few calls that rocksdb/c.h lacks, as plain C functions; for rocks.c and
+ * its parts (rocks_priv.h) only.
  *
  * `db` and `cf` are rocksdb_t and rocksdb_column_family_handle_t. Errors as in rocksdb/c.h: *error,
  * if it was NULL, becomes a malloc'ed text. No exception leaves a function: running out of memory

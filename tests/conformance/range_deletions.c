@@ -43,7 +43,7 @@ static void check_text(char *error, const char *doing)
 {
     struct err err = {0};
 
-    check(take_error(error, &err, doing), &err);
+    check(rocks_take_error(error, &err, doing), &err);
 }
 
 /* Key-group prefix and number, so that order is the number's. */
