@@ -101,7 +101,7 @@ static void run(const struct env *env, enum backend_kind kind, int way, uint64_t
                                           .memory_bytes = 256 << 20,
                                           .max_open_files = -1};
     struct keyed_backend *b;
-    struct timers *t;
+    struct timers *t = NULL;
     struct keyed_stats stats;
     struct err err = {0};
     int64_t start, filled, fired;

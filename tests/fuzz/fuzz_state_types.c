@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                             {AGG_MIN, false, 2, -1, {.kind = TYPE_VARCHAR}, "MIN(s)"},
                                             {AGG_COUNT, true, 1, -1, {.kind = TYPE_BIGINT}, "COUNT(DISTINCT v)"}};
     static const uint32_t keys[] = {0};
-    struct totals_config config = {"accState", &input, 1, keys, 4, calls, false, 0, KEY_NS_VOID};
+    struct totals_config config = {.state_name = "accState", .input = &input, .key_count = 1, .keys = keys, .call_count = 4, .calls = calls};
     struct arena *a = arena_new(0);
     const uint8_t *at = data, *end = data + size;
     struct state_desc old[2] = {{.name = "accState", .kind = STATE_VALUE, .namespace_type = "VOID", .user_key_type = "", .operand_operator = ""}};
