@@ -44,14 +44,9 @@ static bool take_row(struct bytes stored, size_t fields, uint8_t *row)
 static void put_row(const uint8_t *row, size_t fields, struct buf *out)
 {
     struct value_shape shape = shape_of(fields);
-    size_t packed;
 
     buf_reserve(out, value_pack_room(shape));
-    packed = value_pack(shape, row, out->data + out->len);
-    if (packed > 0)
-        out->len += packed;
-    else
-        buf_append(out, row, shape.bytes);
+    out->len += value_store(shape, row, out->data + out->len);
 }
 
 bool blind_pattern_fits(const char *pattern, uint32_t row_bytes)

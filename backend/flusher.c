@@ -82,8 +82,6 @@ static uint32_t check_row(struct flusher *f, struct bytes key)
 /* What is written of a row, a value or an operand; holds until the next one. */
 static struct bytes stored_of(struct flusher *f, const struct row_view *v)
 {
-    size_t packed = 0;
-
     if (f->shape.bytes == 0 && !v->delta)
         return v->value;
     ASSERT(f->shape.bytes == 0 || v->value.len == f->shape.bytes);
@@ -91,13 +89,12 @@ static struct bytes stored_of(struct flusher *f, const struct row_view *v)
     buf_clear(&f->stored);
     if (v->delta)
         buf_append(&f->stored, f->operand_head.data, f->operand_head.len);
-    if (f->shape.bytes != 0) {
-        buf_reserve(&f->stored, value_pack_room(f->shape));
-        packed = value_pack(f->shape, v->value.data, f->stored.data + f->stored.len);
-        f->stored.len += packed;
-    }
-    if (packed == 0)
+    if (f->shape.bytes == 0) {
         buf_append(&f->stored, v->value.data, v->value.len);
+    } else {
+        buf_reserve(&f->stored, value_pack_room(f->shape));
+        f->stored.len += value_store(f->shape, v->value.data, f->stored.data + f->stored.len);
+    }
     return buf_bytes(&f->stored);
 }
 

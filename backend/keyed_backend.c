@@ -59,8 +59,7 @@ enum rc keyed_state_blind(struct keyed_state *state, const char *pattern, struct
     struct core_state *s = core_state_of(state);
     struct backend_core *core = core_of(state->backend);
 
-    if (s->desc.ttl_ms != 0 || s->desc.kind == STATE_MAP || s->desc.kind == STATE_LIST ||
-        s->desc.kind == STATE_TIMER ||
+    if (s->desc.ttl_ms != 0 || !state_desc_has_totals(&s->desc) ||
         !blind_pattern_fits(pattern, state_desc_row_bytes(&s->desc)))
         return err_set(err, RC_INVALID, "state %s: no blind updates by the pattern \"%s\"",
                        s->desc.name, pattern);

@@ -23,7 +23,7 @@ struct rocks_cf *rocks_cf_adopt_take(struct rocks_db *db, const char *name,
     struct rocks_cf *cf = mem_calloc(1, sizeof *cf);
 
     *cf = (struct rocks_cf){.db = db, .handle = handle, .name = mem_strdup(name),
-                            .totals = rocks_options_of(db, name) == db->totals};
+                            .options = rocks_options_of(db, name)};
     mutex_lock(&db->handles);
     db->cfs = mem_realloc(db->cfs, (db->cf_count + 1) * sizeof *db->cfs);
     db->cfs[db->cf_count++] = cf;
@@ -274,8 +274,7 @@ enum rc rocks_cf_clear(struct rocks_cf *cf, struct err *err)
     mutex_lock(&db->handles);
     rocksdb_drop_column_family(db->db, cf->handle, &error);
     if (error == NULL)
-        fresh = rocksdb_create_column_family(db->db, cf->totals ? db->totals : db->options, cf->name,
-                                             &error);
+        fresh = rocksdb_create_column_family(db->db, cf->options, cf->name, &error);
     if (error == NULL) {
         add_compactions(cf, &db->gone);
         rocksdb_column_family_handle_destroy(cf->handle);

@@ -80,6 +80,27 @@ static struct core_state *fullest(struct rocks_backend *b, size_t *bytes)
     return best;
 }
 
+/* Writes what of the state's rows is dirty and gives back at least `bytes` of them. */
+static enum rc evict_state(struct rocks_backend *b, struct core_state *s, size_t bytes,
+                           struct err *err)
+{
+    struct row_cache_stats stats;
+    struct row_evicted evicted;
+    enum rc rc;
+
+    b->acting = s;
+    row_cache_stats(s->cache, &stats);
+    if (stats.dirty > 0)
+        below_of(s)->written = true;
+    rc = row_cache_evict(s->cache, bytes, &b->sink, &evicted, err);
+    b->evictions += evicted.rows;
+    if (evicted.live > 0)
+        below_of(s)->complete = false;
+    if (rc != RC_OK)
+        rocks_break(b, rc, "an earlier flush failed", err);
+    return rc;
+}
+
 static enum rc evict(struct rocks_backend *b, uint64_t want, struct err *err)
 {
     uint64_t left = want;
@@ -87,24 +108,10 @@ static enum rc evict(struct rocks_backend *b, uint64_t want, struct err *err)
     for (size_t round = 0; left > 0 && round < b->core.state_count; round++) {
         size_t before = row_group_bytes(b->core.rows), after, bytes;
         struct core_state *s = fullest(b, &bytes);
-        struct row_cache_stats stats;
-        struct row_evicted evicted;
-        enum rc rc;
 
         if (s == NULL)
             break;
-        b->acting = s;
-        row_cache_stats(s->cache, &stats);
-        if (stats.dirty > 0)
-            below_of(s)->written = true;
-        rc = row_cache_evict(s->cache, left < bytes ? left : bytes, &b->sink, &evicted, err);
-        b->evictions += evicted.rows;
-        if (evicted.live > 0)
-            below_of(s)->complete = false;
-        if (rc != RC_OK) {
-            rocks_break(b, rc, "an earlier flush failed", err);
-            return rc;
-        }
+        RETURN_IF_ERR(evict_state(b, s, left < bytes ? left : bytes, err));
         after = row_group_bytes(b->core.rows);
         left = before - after >= left || after >= before ? 0 : left - (before - after);
     }
@@ -118,6 +125,16 @@ static void count_rows(struct rocks_backend *b)
     keyed_memory_count(b->memory, MEMORY_IMAGES, &b->counted[MEMORY_IMAGES], images);
     keyed_memory_count(b->memory, MEMORY_ROWS, &b->counted[MEMORY_ROWS],
                        row_group_bytes(b->core.rows) - images);
+}
+
+/* A snapshot that is written, or was given up: its images go, its rows are ours again. */
+static enum rc take_rows_back(struct rocks_backend *b, struct err *err)
+{
+    if (epoch_is_closed(b))
+        RETURN_IF_ERR(await_image(b, err));
+    RETURN_IF_ERR(rocks_usable(b, err));
+    row_group_retire(b->core.rows);
+    return RC_OK;
 }
 
 /* Before each batch: what has died goes, and there is room for what it may add. */
@@ -138,11 +155,7 @@ static enum rc make_room(struct rocks_backend *b, const struct core_state *s,
     closed = epoch_is_closed(b);
     if (closed && bytes <= plan->row_bytes + plan->image_bytes)
         return rocks_usable(b, err);
-    if (closed)
-        RETURN_IF_ERR(await_image(b, err));
-    RETURN_IF_ERR(rocks_usable(b, err));
-    /* A snapshot that is written, or was given up: its images go, its rows are ours again. */
-    row_group_retire(b->core.rows);
+    RETURN_IF_ERR(take_rows_back(b, err));
     bytes = row_group_bytes(b->core.rows) + need;
     if (bytes <= plan->row_bytes)
         return RC_OK;
@@ -206,25 +219,10 @@ static void choose_blind(struct core_state *s)
 /* Before rows are read: deltas go down, where they are merged. */
 static enum rc settle(struct rocks_backend *b, struct core_state *s, struct err *err)
 {
-    struct row_evicted evicted;
-    enum rc rc;
-
     if (!below_of(s)->deltas)
         return RC_OK;
-    if (epoch_is_closed(b))
-        RETURN_IF_ERR(await_image(b, err));
-    RETURN_IF_ERR(rocks_usable(b, err));
-    row_group_retire(b->core.rows);
-    b->acting = s;
-    below_of(s)->written = true;
-    rc = row_cache_evict(s->cache, SIZE_MAX, &b->sink, &evicted, err);
-    if (rc != RC_OK) {
-        rocks_break(b, rc, "an earlier flush failed", err);
-        return rc;
-    }
-    b->evictions += evicted.rows;
-    if (evicted.live > 0)
-        below_of(s)->complete = false;
+    RETURN_IF_ERR(take_rows_back(b, err));
+    RETURN_IF_ERR(evict_state(b, s, SIZE_MAX, err));
     below_of(s)->deltas = false;
     return RC_OK;
 }
@@ -475,24 +473,15 @@ static void rocks_scan_close(struct keyed_cursor *cursor)
 
 /* ---- states, notifications, numbers ---------------------------------------------------------- */
 
-bool rocks_has_totals(const struct state_desc *d)
-{
-    return d->fixed_value_bytes != 0 && (d->kind == STATE_VALUE || d->kind == STATE_REDUCING ||
-                                         d->kind == STATE_AGGREGATING);
-}
-
 static bool family_has_totals(const void *backend, const char *family)
 {
     const struct rocks_backend *b = backend;
     const struct core_state *s = core_find(&b->core, family);
+    const struct state_desc *d = s != NULL ? &s->desc : NULL;
 
-    if (s != NULL)
-        return rocks_has_totals(&s->desc);
-    for (size_t i = 0; b->opening != NULL && i < b->opening->state_count; i++) {
-        if (strcmp(b->opening->states[i].name, family) == 0)
-            return rocks_has_totals(&b->opening->states[i]);
-    }
-    return false;
+    if (d == NULL && b->opening != NULL)
+        d = state_desc_find(b->opening->states, b->opening->state_count, family);
+    return d != NULL && state_desc_has_totals(d);
 }
 
 static void rocks_blind(struct keyed_state *state, const char *pattern)

@@ -90,9 +90,6 @@ static inline struct rocks_state *below_of(const struct core_state *s)
 enum rc rocks_attach(struct rocks_backend *b, struct core_state *s,
                      struct err *err); /* its family, made if need be */
 
-/* Whether operands of such a state's family are totals (blind.h). */
-bool rocks_has_totals(const struct state_desc *d);
-
 enum rc rocks_usable(struct rocks_backend *b, struct err *err); /* the error of a broken one */
 /* From now on every call fails with this; `what` failed. Any thread. */
 void rocks_break(struct rocks_backend *b, enum rc rc, const char *what, const struct err *why);

@@ -88,9 +88,8 @@ enum rc rocks_intake_cut(struct rocks_intake *in, struct rocks_cutter *cutter,
 {
     char *error = NULL;
 
-    *done = shim_intake_cut(in->shim, cutter->shim, from->db->db, from->handle,
-                            from->totals ? from->db->totals : from->db->options, name,
-                            slice_from(b.lower), slice_from(b.upper), &error) != 0;
+    *done = shim_intake_cut(in->shim, cutter->shim, from->db->db, from->handle, from->options,
+                            name, slice_from(b.lower), slice_from(b.upper), &error) != 0;
     return rocks_take_error(error, err, "cut a file");
 }
 

@@ -168,12 +168,9 @@ void rocks_options_free(struct rocks_db *db)
     shim_scratch_env_free(db->env);
 }
 
-static bool has_totals(const struct rocks_db *db, const char *family)
-{
-    return db->is_totals.of != NULL && db->is_totals.of(db->is_totals.ctx, family);
-}
-
 const rocksdb_options_t *rocks_options_of(const struct rocks_db *db, const char *family)
 {
-    return has_totals(db, family) ? db->totals : db->options;
+    bool totals = db->is_totals.of != NULL && db->is_totals.of(db->is_totals.ctx, family);
+
+    return totals ? db->totals : db->options;
 }

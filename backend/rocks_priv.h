@@ -19,7 +19,7 @@ struct rocks_cf {
     struct rocks_db *db;
     rocksdb_column_family_handle_t *handle;
     char *name;
-    bool totals; /* its operands are blind.h's, not a list's elements */
+    const rocksdb_options_t *options; /* the database's: how operands are merged differs */
     struct value_shape shape;
     struct rocks_filter filter;
 };

@@ -190,12 +190,9 @@ static enum rc open_handle(struct fs *fs, const struct keyed_handle *h, bool lat
 static bool handle_has_totals(const void *handle, const char *family)
 {
     const struct keyed_handle *h = handle;
+    const struct state_desc *d = state_desc_find(h->states, h->state_count, family);
 
-    for (size_t i = 0; i < h->state_count; i++) {
-        if (strcmp(h->states[i].name, family) == 0)
-            return rocks_has_totals(&h->states[i]);
-    }
-    return false;
+    return d != NULL && state_desc_has_totals(d);
 }
 
 enum rc rocks_source_open(struct fs *fs, const struct keyed_handle *h, const char *dir, bool later,
@@ -319,11 +316,11 @@ enum rc rocks_restore_read(const struct env *env, const char *scratch_dir,
     for (size_t i = 0; rc == RC_OK && i < h->state_count && range.first <= range.last; i++) {
         struct rocks_cf *cf = rocks_cf_find(source.db, h->states[i].name);
 
-        if (cf != NULL)
-            rocks_cf_set_shape(cf, value_shape_of_desc(&h->states[i]));
-        if (cf != NULL)
-            rc = scan_state(cf, (uint32_t)i, range, keygroup_prefix_len(h->key_group_count), fn,
-                            ctx, err);
+        if (cf == NULL)
+            continue;
+        rocks_cf_set_shape(cf, value_shape_of_desc(&h->states[i]));
+        rc = scan_state(cf, (uint32_t)i, range, keygroup_prefix_len(h->key_group_count), fn, ctx,
+                        err);
     }
     rocks_source_close(&source);
     (void)!fs_remove_tree(env->fs, dir, &ignored); /* scratch: goes with the directory else */

@@ -81,3 +81,18 @@ void subtask_state_sizes(const struct subtask_state *s, uint64_t *full_bytes, ui
         }
     }
 }
+
+const struct state_desc *state_desc_find(const struct state_desc *states, size_t count,
+                                         const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(states[i].name, name) == 0)
+            return &states[i];
+    return NULL;
+}
+
+bool state_desc_has_totals(const struct state_desc *d)
+{
+    return d->fixed_value_bytes != 0 && (d->kind == STATE_VALUE || d->kind == STATE_REDUCING ||
+                                         d->kind == STATE_AGGREGATING);
+}

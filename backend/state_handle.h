@@ -65,6 +65,12 @@ static inline uint32_t state_desc_row_bytes(const struct state_desc *d)
     return d->fixed_value_bytes + (d->ttl_ms == 0 ? 0 : 8);
 }
 
+/* NULL: there is none of that name. */
+const struct state_desc *state_desc_find(const struct state_desc *states, size_t count,
+                                         const char *name);
+/* Whether its values are rows of totals: a database merges their operands by blind.h. */
+bool state_desc_has_totals(const struct state_desc *d);
+
 enum keyed_handle_kind {
     KEYED_ROCKS = 1,  /* files of one RocksDB database */
     KEYED_STREAM = 2, /* one stream of entries ordered by key group, docs/FORMAT.md */

@@ -127,6 +127,16 @@ size_t value_pack(struct value_shape s, const uint8_t *value, uint8_t *out)
     return packed < s.bytes ? packed : 0;
 }
 
+size_t value_store(struct value_shape s, const uint8_t *value, uint8_t *out)
+{
+    size_t packed = value_pack(s, value, out);
+
+    if (packed > 0)
+        return packed;
+    memcpy(out, value, s.bytes);
+    return s.bytes;
+}
+
 /* Eight bytes from `at` on, at <= len; those behind the end are anything. Without branches: where
  * words end varies from row to row. */
 static inline uint64_t load(const uint8_t *p, size_t at, size_t len)

@@ -29,6 +29,8 @@ static inline size_t value_pack_room(struct value_shape s)
 }
 /* Packs the s.bytes (not 0) of a value. The length; 0: it would not be shorter than the value. */
 size_t value_pack(struct value_shape s, const uint8_t *value, uint8_t *out);
+/* Writes the value as it is stored, packed or plain: at most value_pack_room. The length. */
+size_t value_store(struct value_shape s, const uint8_t *value, uint8_t *out);
 /* The s.bytes (not 0) of a stored value, plain or packed, to `out`. false: it is neither. */
 bool value_unpack(struct value_shape s, struct bytes stored, uint8_t *out);
 

@@ -162,12 +162,3 @@ void state_differences(const struct state_desc *old, const struct state_desc *ne
     if (strcmp(old->value_type, new->value_type) != 0)
         print_differences("value", old->value_type, new->value_type, out);
 }
-
-const struct state_desc *state_desc_find(const struct state_desc *states, size_t count,
-                                         const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(states[i].name, name) == 0)
-            return &states[i];
-    return NULL;
-}

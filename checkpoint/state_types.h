@@ -14,8 +14,6 @@ size_t type_columns(const char *type, struct arena *arena, struct type_column **
 /* NULL: there is none of that name. */
 const struct type_column *type_column_find(const struct type_column *columns, size_t count,
                                            const char *name);
-const struct state_desc *state_desc_find(const struct state_desc *states, size_t count,
-                                         const char *name);
 /* Appends "\n  key k: was BIGINT, is STRING", one line for each column of key, namespace and map key
  * that differs, moved, came or went; and for the kind. */
 void state_key_differences(const struct state_desc *old, const struct state_desc *new,
