@@ -380,15 +380,9 @@ static void make_source(struct bench *b, uint32_t parallelism, struct source *ou
 static void assign(struct subtask *set, uint32_t count, const struct keyed_handle *handles,
                    uint32_t handle_count)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t h = 0; h < handle_count; h++) {
-            struct key_group_range meet =
-                key_group_range_meet(handles[h].range, keygroup_range_of(i, count, GROUPS));
-
-            if (meet.first <= meet.last)
-                set[i].restore[set[i].restore_count++] = handles[h];
-        }
-    }
+    for (uint32_t i = 0; i < count; i++)
+        set[i].restore_count = handles_meeting(
+            handles, handle_count, keygroup_range_of(i, count, GROUPS), set[i].restore);
 }
 
 /* Waits until all subtasks are ready; ms, or -1. */

@@ -184,25 +184,11 @@ static void write_source(struct world *w, uint32_t i)
     keyed_backend_close(b);
 }
 
-static size_t handles_for(const struct world *w, struct key_group_range range,
-                          struct keyed_handle *out)
-{
-    size_t count = 0;
-
-    for (uint32_t i = 0; i < SOURCES; i++) {
-        struct key_group_range meet = key_group_range_meet(w->handles[i].range, range);
-
-        if (meet.first <= meet.last)
-            out[count++] = w->handles[i];
-    }
-    return count;
-}
-
 /* Counts its calls, and may be killed at one. */
 static void restore(struct world *w, uint32_t i)
 {
     struct keyed_handle from[SOURCES];
-    size_t count = handles_for(w, restores[i], from);
+    size_t count = handles_meeting(w->handles, SOURCES, restores[i], from);
     struct keyed_state *s;
 
     (void)open_range(w, restores[i], from, count, &s);
@@ -212,7 +198,7 @@ static void restore(struct world *w, uint32_t i)
 static void restore_and_look(struct world *w, uint32_t i)
 {
     struct keyed_handle from[SOURCES];
-    size_t count = handles_for(w, restores[i], from);
+    size_t count = handles_meeting(w->handles, SOURCES, restores[i], from);
     uint32_t want = 0, rows = 0, got;
     struct keyed_state *s;
     struct keyed_backend *b = open_range(w, restores[i], from, count, &s);

@@ -175,6 +175,20 @@ void dir_target_resolve(const struct dir_target *t, struct arena *arena, struct 
     }
 }
 
+size_t handles_meeting(const struct keyed_handle *handles, size_t count,
+                       struct key_group_range range, struct keyed_handle *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct key_group_range meet = key_group_range_meet(handles[i].range, range);
+
+        if (meet.first <= meet.last)
+            out[n++] = handles[i];
+    }
+    return n;
+}
+
 const struct env *dir_target_env(void)
 {
     static struct env env;

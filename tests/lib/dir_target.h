@@ -23,6 +23,9 @@ void dir_target_init(struct dir_target *t, struct fs *fs, const char *dir);
 void dir_target_release(struct dir_target *t); /* the files stay */
 /* Sets resolved_path of every file that is not inline; strings in `arena`. */
 void dir_target_resolve(const struct dir_target *t, struct arena *arena, struct keyed_handle *h);
+/* Those of the handles that a restore of the range needs, to `out`; how many. */
+size_t handles_meeting(const struct keyed_handle *handles, size_t count,
+                       struct key_group_range range, struct keyed_handle *out);
 /* An environment of the real file system and clock, no log, seed 1. Static lifetime. */
 const struct env *dir_target_env(void);
 

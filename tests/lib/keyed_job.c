@@ -2,20 +2,13 @@
 
 #include "backend/binary_row.h"
 #include "backend/keyed_stream.h"
-#include "base/thread.h"
-#include "tests/lib/check_ext.h"
 #include "tests/lib/gen.h"
+#include "tests/lib/must.h"
+#include "tests/lib/snapshot_writer.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* ck_assert writes to a pipe each time: too slow for every row. */
-#define MUST(cond, ...)                                                                            \
-    do {                                                                                           \
-        if (!(cond))                                                                               \
-            ck_abort_msg(__VA_ARGS__);                                                             \
-    } while (0)
 
 #define BATCH_MAX 300u
 #define GROUPS KEYED_JOB_GROUPS
@@ -258,55 +251,26 @@ void keyed_job_check(struct keyed_job *j)
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
-struct write_arg {
-    struct keyed_snapshot *snapshot;
-    struct snapshot_target *target;
-    struct arena *arena;
-    struct keyed_handle *out;
-    struct err err;
-    enum rc rc;
-};
-
-static void write_thread(void *p)
-{
-    struct write_arg *a = p;
-
-    a->rc = keyed_snapshot_write(a->snapshot, a->target, a->arena, a->out, &a->err);
-}
-
 void keyed_job_checkpoint(struct keyed_job *j, struct keyed_checkpoint *c, int steps)
 {
-    struct write_arg args[KEYED_JOB_SUBTASKS_MAX];
-    struct thread *threads[KEYED_JOB_SUBTASKS_MAX];
+    struct snapshot_writer writers[KEYED_JOB_SUBTASKS_MAX];
     struct err err = {0};
 
     *c = (struct keyed_checkpoint){.arena = arena_new(0), .count = j->parallelism};
     j->checkpoint_id++;
-    for (uint32_t i = 0; i < j->parallelism; i++) {
-        args[i] = (struct write_arg){
-            .target = &j->target.base, .arena = arena_new(0), .out = &c->handles[i]};
-        MUST(keyed_snapshot_begin(j->subtasks[i].backend, j->checkpoint_id, &args[i].snapshot,
+    for (uint32_t i = 0; i < j->parallelism; i++)
+        MUST(keyed_snapshot_begin(j->subtasks[i].backend, j->checkpoint_id, &writers[i].snapshot,
                                   &err) == RC_OK,
              "%s", err.msg);
-    }
     for (uint32_t i = 0; i < KEYED_JOB_STATES; i++)
         model_copy(&j->models[i], &c->models[i]);
     for (uint32_t i = 0; i < j->parallelism; i++)
-        threads[i] = thread_start("snapshot", write_thread, &args[i]);
+        snapshot_writer_start(&writers[i], &j->target);
     for (int i = 0; i < steps; i++)
         keyed_job_step(j);
-    for (uint32_t i = 0; i < j->parallelism; i++) {
-        struct keyed_handle copy;
-
-        thread_join(threads[i]);
-        MUST(args[i].rc == RC_OK, "%s", args[i].err.msg);
-        keyed_snapshot_free(args[i].snapshot);
-        keyed_notify_complete(j->subtasks[i].backend, j->checkpoint_id);
-        keyed_handle_copy(c->arena, &c->handles[i], &copy);
-        c->handles[i] = copy;
-        dir_target_resolve(&j->target, c->arena, &c->handles[i]);
-        arena_free(args[i].arena);
-    }
+    for (uint32_t i = 0; i < j->parallelism; i++)
+        snapshot_writer_complete(&writers[i], j->subtasks[i].backend, j->checkpoint_id, c->arena,
+                                 &c->handles[i]);
 }
 
 void keyed_checkpoint_release(struct keyed_checkpoint *c)
@@ -335,14 +299,8 @@ void keyed_job_close(struct keyed_job *j)
 static size_t handles_of(struct keyed_job *j, struct key_group_range range,
                          const struct keyed_checkpoint *from, struct keyed_handle *out)
 {
-    size_t count = 0;
+    size_t count = from == NULL ? 0 : handles_meeting(from->handles, from->count, range, out);
 
-    for (uint32_t h = 0; from != NULL && h < from->count; h++) {
-        struct key_group_range meet = key_group_range_meet(from->handles[h].range, range);
-
-        if (meet.first <= meet.last)
-            out[count++] = from->handles[h];
-    }
     for (size_t h = count; h > 1; h--) { /* their order means nothing */
         size_t other = rng_below(&j->rng, h);
         struct keyed_handle swap = out[h - 1];

@@ -6,18 +6,13 @@
 #include "backend/blind.h"
 #include "backend/key_codec.h"
 #include "backend/keyed_backend.h"
-#include "base/thread.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/dir_target.h"
 #include "tests/lib/gen.h"
 #include "tests/lib/model_state.h"
+#include "tests/lib/must.h"
+#include "tests/lib/snapshot_writer.h"
 #include "tests/lib/tmpdir.h"
-
-#define MUST(cond, ...)                                                                            \
-    do {                                                                                           \
-        if (!(cond))                                                                               \
-            ck_abort_msg(__VA_ARGS__);                                                             \
-    } while (0)
 
 #define SUBTASKS_MAX 4u
 #define BATCH_MAX 400u
@@ -233,29 +228,13 @@ static void random_step(struct job *j)
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
-struct write_arg {
-    struct keyed_snapshot *snapshot;
-    struct snapshot_target *target;
-    struct arena *arena;
-    struct keyed_handle *out;
-    struct err err;
-    enum rc rc;
-};
-
-static void write_thread(void *p)
-{
-    struct write_arg *a = p;
-
-    a->rc = keyed_snapshot_write(a->snapshot, a->target, a->arena, a->out, &a->err);
-}
-
-static void begin_snapshots(struct job *j, struct write_arg *args)
+static void begin_snapshots(struct job *j, struct snapshot_writer *writers)
 {
     struct err err = {0};
 
     j->checkpoint_id++;
     for (uint32_t i = 0; i < j->parallelism; i++)
-        MUST(keyed_snapshot_begin(j->subtasks[i].backend, j->checkpoint_id, &args[i].snapshot,
+        MUST(keyed_snapshot_begin(j->subtasks[i].backend, j->checkpoint_id, &writers[i].snapshot,
                                   &err) == RC_OK,
              "%s", err.msg);
 }
@@ -263,43 +242,29 @@ static void begin_snapshots(struct job *j, struct write_arg *args)
 /* Begun, and freed without having been written. */
 static void give_up_checkpoint(struct job *j, int steps)
 {
-    struct write_arg args[SUBTASKS_MAX] = {{0}};
+    struct snapshot_writer writers[SUBTASKS_MAX];
 
-    begin_snapshots(j, args);
+    begin_snapshots(j, writers);
     for (int i = 0; i < steps; i++)
         random_step(j);
     for (uint32_t i = 0; i < j->parallelism; i++)
-        keyed_snapshot_free(args[i].snapshot);
+        keyed_snapshot_free(writers[i].snapshot);
 }
 
 static void take_checkpoint(struct job *j, struct checkpoint *c, int steps)
 {
-    struct write_arg args[SUBTASKS_MAX] = {{0}};
-    struct thread *threads[SUBTASKS_MAX];
+    struct snapshot_writer writers[SUBTASKS_MAX];
 
     *c = (struct checkpoint){.arena = arena_new(0), .count = j->parallelism};
-    begin_snapshots(j, args);
+    begin_snapshots(j, writers);
     model_copy(&j->model, &c->model);
-    for (uint32_t i = 0; i < j->parallelism; i++) {
-        args[i].target = &j->target.base;
-        args[i].arena = arena_new(0);
-        args[i].out = &c->handles[i];
-        threads[i] = thread_start("snapshot", write_thread, &args[i]);
-    }
+    for (uint32_t i = 0; i < j->parallelism; i++)
+        snapshot_writer_start(&writers[i], &j->target);
     for (int i = 0; i < steps; i++)
         random_step(j);
-    for (uint32_t i = 0; i < j->parallelism; i++) {
-        struct keyed_handle copy;
-
-        thread_join(threads[i]);
-        MUST(args[i].rc == RC_OK, "%s", args[i].err.msg);
-        keyed_snapshot_free(args[i].snapshot);
-        keyed_notify_complete(j->subtasks[i].backend, j->checkpoint_id);
-        keyed_handle_copy(c->arena, &c->handles[i], &copy);
-        c->handles[i] = copy;
-        dir_target_resolve(&j->target, c->arena, &c->handles[i]);
-        arena_free(args[i].arena);
-    }
+    for (uint32_t i = 0; i < j->parallelism; i++)
+        snapshot_writer_complete(&writers[i], j->subtasks[i].backend, j->checkpoint_id, c->arena,
+                                 &c->handles[i]);
 }
 
 static void checkpoint_release(struct checkpoint *c)
@@ -360,12 +325,8 @@ static void open_all(struct job *j, uint32_t parallelism, const char *kinds, boo
         size_t count = 0;
 
         t->range = keygroup_range_of(i, parallelism, GROUPS);
-        for (uint32_t h = 0; from != NULL && h < from->count; h++) {
-            struct key_group_range meet = key_group_range_meet(from->handles[h].range, t->range);
-
-            if (meet.first <= meet.last)
-                mine[count++] = from->handles[h];
-        }
+        if (from != NULL)
+            count = handles_meeting(from->handles, from->count, t->range, mine);
         open_subtask(j, t, kinds[rng_below(&j->rng, strlen(kinds))], blind, count, mine);
     }
 }

@@ -8,6 +8,7 @@
 #include "tests/lib/check_ext.h"
 #include "tests/lib/dir_target.h"
 #include "tests/lib/model_state.h"
+#include "tests/lib/snapshot_writer.h"
 #include "tests/lib/tmpdir.h"
 
 static const struct state_desc acc = {
@@ -654,20 +655,6 @@ END_TEST
 
 /* Rows of the next epoch, evicted while the closed one is being written, must not get into its
  * image. The state is many times the cache, so that evictions are due all the time. */
-struct write_arg {
-    struct keyed_snapshot *snapshot;
-    struct keyed_handle *out;
-    enum rc rc;
-    struct err err;
-};
-
-static void write_thread(void *p)
-{
-    struct write_arg *a = p;
-
-    a->rc = keyed_snapshot_write(a->snapshot, &target.base, arena, a->out, &a->err);
-}
-
 START_TEST(evictions_never_enter_the_image_of_a_closed_epoch)
 {
     struct keyed_state *s;
@@ -678,20 +665,17 @@ START_TEST(evictions_never_enter_the_image_of_a_closed_epoch)
     struct err err = {0};
 
     for (uint32_t i = 0; i < 4; i++) {
-        struct write_arg a = {.out = &h[i]};
-        struct thread *t;
+        struct snapshot_writer w;
 
         count_up(s, 0, 12000, 1);
         total += 12000;
         sums[i] = total;
-        ck_assert_ok(keyed_snapshot_begin(b, i + 1, &a.snapshot, &err));
-        t = thread_start("snapshot", write_thread, &a);
+        ck_assert_ok(keyed_snapshot_begin(b, i + 1, &w.snapshot, &err));
+        snapshot_writer_start(&w, &target);
         count_up(s, 0, 12000, 1);
         total += 12000;
-        thread_join(t);
-        ck_assert_msg(a.rc == RC_OK, "%s", a.err.msg);
-        keyed_snapshot_free(a.snapshot);
-        dir_target_resolve(&target, arena, &h[i]);
+        snapshot_writer_join(&w, arena, &h[i]);
+        keyed_snapshot_free(w.snapshot);
     }
     keyed_stats(b, &stats);
     ck_assert_uint_gt(stats.evictions, 20000);
@@ -728,21 +712,18 @@ START_TEST(closing_with_an_open_snapshot_waits_and_frees_it)
     ops.cancelled = note_asking;
     target.base.ops = &ops;
     for (int round = 0; round < 10; round++) {
-        struct write_arg a = {.out = &h};
-        struct thread *t;
+        struct snapshot_writer w;
         uint64_t sum;
 
         b = open_backend(NULL, 1 << 20, &s);
         count_up(s, 0, 2000, 1);
-        ck_assert_ok(keyed_snapshot_begin(b, 1, &a.snapshot, &err));
+        ck_assert_ok(keyed_snapshot_begin(b, 1, &w.snapshot, &err));
         asked = 0;
-        t = thread_start("snapshot", write_thread, &a);
+        snapshot_writer_start(&w, &target);
         while (!asked)
             clock_sleep_ns(clock_posix(), NS_PER_MS / 10);
         keyed_backend_close(b); /* while it writes, or after */
-        thread_join(t);
-        ck_assert_msg(a.rc == RC_OK, "%s", a.err.msg);
-        dir_target_resolve(&target, arena, &h);
+        snapshot_writer_join(&w, arena, &h);
         b = open_backend(&h, 1 << 20, &s);
         ck_assert_uint_eq(sum_up(s, &sum), 2000);
         keyed_backend_close(b);

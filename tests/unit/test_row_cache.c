@@ -4,13 +4,7 @@
 #include "base/thread.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/model_state.h"
-
-/* ck_assert writes to a pipe each time: too slow for every row. */
-#define MUST(cond, ...)                                                                            \
-    do {                                                                                           \
-        if (!(cond))                                                                               \
-            ck_abort_msg(__VA_ARGS__);                                                             \
-    } while (0)
+#include "tests/lib/must.h"
 
 /* A database as a sorted map: what lies below the cache. */
 struct below {

@@ -191,14 +191,8 @@ START_TEST(each_timer_fires_once_in_order_through_rescales)
         for (uint32_t i = 0; i < p; i++) {
             struct key_group_range range = keygroup_range_of(i, p, GROUPS);
             struct keyed_handle mine[3];
-            size_t n = 0;
+            size_t n = handles_meeting(handles, handle_count, range, mine);
 
-            for (size_t h = 0; h < handle_count; h++) {
-                struct key_group_range meet = key_group_range_meet(handles[h].range, range);
-
-                if (meet.first <= meet.last)
-                    mine[n++] = handles[h];
-            }
             backends[i] = open_backend(kind, range, mine, n);
             timers[i] = open_timers(backends[i]);
         }
