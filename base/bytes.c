@@ -77,6 +77,20 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     va_end(args);
 }
 
+void buf_append_escaped(struct buf *b, struct bytes text, size_t max)
+{
+    for (size_t i = 0; i < text.len && i < max; i++) {
+        if (text.data[i] == '\\')
+            buf_append_str(b, "\\\\");
+        else if (text.data[i] >= 0x20 && text.data[i] < 0x7f)
+            buf_append_u8(b, text.data[i]);
+        else
+            buf_printf(b, "\\x%02x", text.data[i]);
+    }
+    if (text.len > max)
+        buf_append_str(b, "...");
+}
+
 void buf_append_be16(struct buf *b, uint16_t v)
 {
     buf_reserve(b, 2);

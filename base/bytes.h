@@ -51,6 +51,9 @@ void buf_append(struct buf *b, const void *data, size_t len);
 void buf_append_str(struct buf *b, const char *s);
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static inline void buf_append_u8(struct buf *b, uint8_t v) { buf_append(b, &v, 1); }
+/* Bytes outside printable ASCII as \xNN, a backslash doubled: text of others that cannot drive a
+ * terminal. At most `max` bytes of it, then "...". */
+void buf_append_escaped(struct buf *b, struct bytes text, size_t max);
 void buf_append_be16(struct buf *b, uint16_t v);
 void buf_append_be32(struct buf *b, uint32_t v);
 void buf_append_be64(struct buf *b, uint64_t v);

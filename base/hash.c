@@ -82,8 +82,18 @@ struct digest128 digest_stream_end(const struct digest_stream *s)
     return canonical(XXH3_128bits_digest(s->state));
 }
 
+static void unseen(void *ctx UNUSED, uint64_t bytes UNUSED)
+{
+}
+
 enum rc digest_file(struct fs *fs, const char *path, struct digest128 *out, uint64_t *size_bytes,
                     struct err *err)
+{
+    return digest_file_seen(fs, path, unseen, NULL, out, size_bytes, err);
+}
+
+enum rc digest_file_seen(struct fs *fs, const char *path, digest_seen_fn *seen, void *ctx,
+                         struct digest128 *out, uint64_t *size_bytes, struct err *err)
 {
     struct digest_stream *stream = digest_stream_new();
     uint8_t *piece = mem_alloc(PIECE);
@@ -98,6 +108,7 @@ enum rc digest_file(struct fs *fs, const char *path, struct digest128 *out, uint
         GOTO_IF_ERR(fs_read_at(file, *size_bytes, piece, PIECE, &got, err));
         digest_stream_add(stream, bytes_of(piece, got));
         *size_bytes += got;
+        seen(ctx, got);
     } while (got == PIECE);
     *out = digest_stream_end(stream);
 out:

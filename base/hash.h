@@ -23,6 +23,10 @@ struct digest128 digest_stream_end(const struct digest_stream *s);
 /* Digest and length of a file, read in 1 MiB pieces. */
 MUST_USE enum rc digest_file(struct fs *fs, const char *path, struct digest128 *out,
                              uint64_t *size_bytes, struct err *err);
+/* The same; `seen` is called after each piece, with its length. */
+typedef void digest_seen_fn(void *ctx, uint64_t bytes);
+MUST_USE enum rc digest_file_seen(struct fs *fs, const char *path, digest_seen_fn *seen, void *ctx,
+                                  struct digest128 *out, uint64_t *size_bytes, struct err *err);
 
 uint64_t hash64(struct bytes b);
 uint64_t hash64_seed(struct bytes b, uint64_t seed);

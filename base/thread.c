@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #define NS_PER_SECOND 1000000000LL
 
@@ -125,4 +126,11 @@ void thread_join(struct thread *t)
 {
     MUST(pthread_join(t->id, NULL));
     mem_free(t);
+}
+
+uint32_t thread_core_count(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return cores < 1 ? 1 : (uint32_t)cores;
 }

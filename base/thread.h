@@ -40,5 +40,6 @@ struct thread;
  * the main thread. */
 struct thread *thread_start(const char *name, void (*run)(void *arg), void *arg);
 void thread_join(struct thread *t); /* and frees */
+uint32_t thread_core_count(void);   /* that are online; at least 1 */
 
 #endif

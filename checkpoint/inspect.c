@@ -64,16 +64,7 @@ uint64_t operator_entry_count(const struct operator_meta *op)
 
 void print_escaped(struct bytes b, size_t max, struct buf *out)
 {
-    for (size_t i = 0; i < b.len && i < max; i++) {
-        if (b.data[i] == '\\')
-            buf_append_str(out, "\\\\");
-        else if (b.data[i] >= 0x20 && b.data[i] < 0x7f)
-            buf_append_u8(out, b.data[i]);
-        else
-            buf_printf(out, "\\x%02x", b.data[i]);
-    }
-    if (b.len > max)
-        buf_append_str(out, "...");
+    buf_append_escaped(out, b, max);
 }
 
 /* ---- one snapshot --------------------------------------------------------------------------- */

@@ -89,22 +89,39 @@ static void add_fault(struct file_check *c, const struct operator_meta *op,
     };
 }
 
-static enum rc check_digest(struct file_check *c, const struct operator_meta *op,
-                            const struct subtask_state *subtask, const struct state_file *file,
-                            struct err *err)
+enum rc recovery_look_at_file(struct fs *fs, const char *path, uint64_t size_bytes,
+                              struct arena *arena, struct fs_stat *st, const char **reason,
+                              struct err *err)
 {
-    char want[DIGEST_HEX_LEN + 1], is[DIGEST_HEX_LEN + 1];
-    struct digest128 found;
-    uint64_t size;
+    struct err local = {0};
+    enum rc rc = fs_stat(fs, path, st, &local);
 
-    RETURN_IF_ERR(digest_file(c->fs, file->resolved_path, &found, &size, err));
-    if (digest_eq(found, file->digest))
+    *reason = NULL;
+    if (rc == RC_NOT_FOUND) {
+        *st = (struct fs_stat){0};
+        *reason = "missing";
         return RC_OK;
-    digest_hex(file->digest, want);
-    digest_hex(found, is);
-    add_fault(c, op, subtask, file,
-              arena_printf(c->arena, "digest differs: %s instead of %s", is, want));
+    }
+    if (rc != RC_OK)
+        return err_set(err, rc, "%s", local.msg);
+    if (st->type != FS_FILE)
+        *reason = "not a plain file";
+    else if (st->size_bytes != size_bytes)
+        *reason = arena_printf(arena, "%" PRIu64 " bytes instead of %" PRIu64, st->size_bytes,
+                               size_bytes);
     return RC_OK;
+}
+
+const char *recovery_digest_fault(struct digest128 found, struct digest128 want,
+                                  struct arena *arena)
+{
+    char want_hex[DIGEST_HEX_LEN + 1], found_hex[DIGEST_HEX_LEN + 1];
+
+    if (digest_eq(found, want))
+        return NULL;
+    digest_hex(want, want_hex);
+    digest_hex(found, found_hex);
+    return arena_printf(arena, "digest differs: %s instead of %s", found_hex, want_hex);
 }
 
 static enum rc check_file(void *ctx, const struct operator_meta *op,
@@ -112,27 +129,21 @@ static enum rc check_file(void *ctx, const struct operator_meta *op,
                           struct err *err)
 {
     struct file_check *c = ctx;
-    struct err local = {0};
+    struct digest128 found;
+    const char *reason;
     struct fs_stat st;
-    enum rc rc;
+    uint64_t size;
 
     if (file->scope == FILE_INLINE)
         return RC_OK; /* proven by metadata_check */
-    rc = fs_stat(c->fs, file->resolved_path, &st, &local);
-    if (rc == RC_NOT_FOUND) {
-        add_fault(c, op, subtask, file, "missing");
-        return RC_OK;
+    RETURN_IF_ERR(recovery_look_at_file(c->fs, file->resolved_path, file->size_bytes, c->arena, &st,
+                                        &reason, err));
+    if (reason == NULL && c->digests) {
+        RETURN_IF_ERR(digest_file(c->fs, file->resolved_path, &found, &size, err));
+        reason = recovery_digest_fault(found, file->digest, c->arena);
     }
-    if (rc != RC_OK)
-        return err_set(err, rc, "%s", local.msg);
-    if (st.type != FS_FILE)
-        add_fault(c, op, subtask, file, "not a plain file");
-    else if (st.size_bytes != file->size_bytes)
-        add_fault(c, op, subtask, file,
-                  arena_printf(c->arena, "%" PRIu64 " bytes instead of %" PRIu64, st.size_bytes,
-                               file->size_bytes));
-    else if (c->digests)
-        return check_digest(c, op, subtask, file, err);
+    if (reason != NULL)
+        add_fault(c, op, subtask, file, reason);
     return RC_OK;
 }
 

@@ -83,5 +83,13 @@ MUST_USE enum rc recovery_check_files(struct fs *fs, const struct checkpoint_met
                                       bool digests, struct arena *arena,
                                       struct recovery_fault **faults, size_t *fault_count,
                                       struct err *err);
+/* A look at one file: *reason (in `arena`) is NULL when it is a plain file of that size, else
+ * "missing", "12 bytes instead of 4096", .. RC_IO: it cannot be looked at now. */
+MUST_USE enum rc recovery_look_at_file(struct fs *fs, const char *path, uint64_t size_bytes,
+                                       struct arena *arena, struct fs_stat *st,
+                                       const char **reason, struct err *err);
+/* "digest differs: <hex> instead of <hex>"; NULL: it does not. */
+const char *recovery_digest_fault(struct digest128 found, struct digest128 want,
+                                  struct arena *arena);
 
 #endif

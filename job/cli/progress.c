@@ -1,10 +1,10 @@
 /* progress.c - see progress.h */
 #include "job/cli/progress.h"
 
+#include "job/cli/meter.h"
 #include "job/rest/row_json.h"
 
 #include <stdio.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -155,18 +155,11 @@ static void line_of(struct progress *p, const struct shown_sums *s, int64_t now,
     p->last_backpressured_ms = s->totals.backpressured_ms;
 }
 
-static size_t terminal_width(void)
-{
-    struct winsize w;
-
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 10 ? w.ws_col : 80;
-}
-
 static void show(struct progress *p, struct buf *line)
 {
     fflush(stdout);
     if (p->cli->err_tty) {
-        size_t width = terminal_width() - 1;
+        size_t width = meter_terminal_width() - 1;
 
         if (line->len > width)
             line->len = width;

@@ -106,6 +106,24 @@ static const struct verb orphans = {
     .log_level = LOG_WARN,
     .run = verb_orphans,
 };
+static const struct verb verify = {
+    .name = "verify",
+    .arguments = "PATH [--json]",
+    .summary = "Proves every byte that a restore from the snapshots at a path would use.",
+    .details = "PATH is a _metadata, a checkpoint, a savepoint, a job's directory or a root of "
+               "several. Each _metadata and each\n"
+               "file that one names is read and compared with its recorded length and digest; a "
+               "file that several share is\n"
+               "read once. All faults are listed, with the snapshots that share them and the "
+               "newest clean checkpoint. Nothing\n"
+               "is written or locked.\n"
+               "\n"
+               "Exit codes: 0 all is well, 1 something is damaged (checkpoints that never "
+               "completed are not, unless PATH is\n"
+               "one), 2 there is nothing of varve's at PATH.",
+    .log_level = LOG_WARN,
+    .run = verb_verify,
+};
 #define NOT_YET(id, word, args, text)                                                              \
     static const struct verb id = {                                                                \
         .name = word,                                                                              \
@@ -115,7 +133,6 @@ static const struct verb orphans = {
         .log_level = LOG_WARN,                                                                     \
         .run = verb_not_yet,                                                                       \
     }
-NOT_YET(verify, "verify", "PATH", "Proves every file that a checkpoint names");
 NOT_YET(du, "du", "PATH", "Bytes of checkpoints, exclusive and shared");
 NOT_YET(diff, "diff", "A B", "What two checkpoints have in common");
 NOT_YET(state, "state", "PATH", "Shows keys and values of a checkpoint");

@@ -16,6 +16,7 @@ int verb_cancel(struct cli *cli, int argc, char **argv);
 int verb_inspect(struct cli *cli, int argc,
                  char **argv); /* inspect_cmd.c: checkpoint directories */
 int verb_orphans(struct cli *cli, int argc, char **argv);
+int verb_verify(struct cli *cli, int argc, char **argv); /* verify_cmd.c */
 int verb_not_yet(struct cli *cli, int argc, char **argv); /* verbs.c */
 
 #endif

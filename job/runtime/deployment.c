@@ -1,7 +1,7 @@
 /* deployment.c - see deployment.h */
 #include "job/runtime/deployment.h"
 
-#include <unistd.h>
+#include "base/thread.h"
 
 struct deployment {
     const struct graph *graph;
@@ -24,10 +24,9 @@ static uint32_t count_tasks(const struct graph *g)
 
 uint32_t deployment_slots(const struct config *c)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
     uint32_t slots = (uint32_t)config_int(c, OPT_TASK_SLOTS);
 
-    return slots != 0 ? slots : cores < 1 ? 1 : (uint32_t)cores;
+    return slots != 0 ? slots : thread_core_count();
 }
 
 /* Never more than tasks. */

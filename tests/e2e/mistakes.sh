@@ -22,7 +22,7 @@ mistake 2 "an argument is missing" "$V" stop
 mistake 2 "too many arguments" "$V" list a
 mistake 2 "--log-level loud" "$V" list --log-level loud
 mistake 2 "is no address" "$V" list -m a:b:c
-mistake 2 "not there yet" "$V" verify x
+mistake 2 "verify: stat" "$V" verify /nowhere/x
 mistake 2 "there is no verb" "$V" help nothing
 expect 0 "$V" help
 expect 0 "$V" help run

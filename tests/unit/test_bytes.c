@@ -309,6 +309,19 @@ START_TEST(checked_arithmetic_says_when_it_does_not_fit)
 }
 END_TEST
 
+START_TEST(escaped_text_is_printable_and_cut_where_asked)
+{
+    struct buf b = {0};
+
+    buf_append_escaped(&b, bytes_of_str("a\x1b[1m\\\xc3\xa9"), SIZE_MAX);
+    ck_assert_bytes_str(buf_bytes(&b), "a\\x1b[1m\\\\\\xc3\\xa9");
+    buf_clear(&b);
+    buf_append_escaped(&b, bytes_of_str("abcd"), 3);
+    ck_assert_bytes_str(buf_bytes(&b), "abc...");
+    buf_release(&b);
+}
+END_TEST
+
 TEST_MAIN("bytes", tcase_add_loop_test(tc, slices_compare_bytewise_with_prefixes_first, 0,
                                        ARRAY_LEN(order_cases));
           tcase_add_test(tc, an_empty_slice_may_have_no_memory);
@@ -326,4 +339,5 @@ TEST_MAIN("bytes", tcase_add_loop_test(tc, slices_compare_bytewise_with_prefixes
           tcase_add_test(tc, an_empty_blob_is_fine_at_the_very_end);
           tcase_add_test(tc, bytes_left_over_are_corrupt);
           tcase_add_loop_test(tc, random_fields_read_back_as_written, 0, 10);
+          tcase_add_test(tc, escaped_text_is_printable_and_cut_where_asked);
           tcase_add_test(tc, checked_arithmetic_says_when_it_does_not_fit))

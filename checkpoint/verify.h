@@ -1,0 +1,76 @@
+/* verify.h - proves every byte that a restore from the snapshots at a path would use.
+ *
+ * Of each snapshot: its _metadata (header, digest, every rule of the tree; inline content has its
+ * digest there), and that each file it names is there, of its length and digest. A file that several
+ * snapshots name is read once. All faults are found, not the first; with each go the snapshots that
+ * share it.
+ *
+ * Nothing is written or locked: read-only media will do, and a running job is not disturbed (what
+ * it deletes meanwhile is no fault). Memory grows with the files, not with their uses: snapshots are
+ * read one after the other. Thread: any, one at a time; reading is spread over threads of its own.
+ */
+#ifndef VARVE_CHECKPOINT_VERIFY_H
+#define VARVE_CHECKPOINT_VERIFY_H
+
+#include "base/env.h"
+#include "checkpoint/snapshot_list.h"
+
+struct verify_progress {
+    const char *doing; /* "files" */
+    uint64_t done, all;
+    bool in_bytes; /* else a count */
+};
+/* Called by the thread that called verify_path, a few times a second. */
+typedef void verify_progress_fn(void *ctx, const struct verify_progress *p);
+struct verify_options {
+    uint32_t threads; /* that read; 0: 1 */
+    verify_progress_fn *progress; /* NULL: nobody wants to know */
+    void *progress_ctx;
+};
+
+enum verify_status {
+    VERIFY_CLEAN,
+    VERIFY_DAMAGED,
+    VERIFY_INCOMPLETE, /* no _metadata: it never completed, and is no fault */
+};
+const char *verify_status_str(enum verify_status s);
+struct verified_snapshot {
+    const char *dir;
+    uint64_t checkpoint_id; /* 0: not known */
+    uint32_t job;           /* index in `list.job_dirs`, or SNAPSHOT_ALONE */
+    enum verify_status status;
+    const char *job_name; /* NULL: _metadata cannot be read */
+    uint64_t file_count, size_bytes; /* that it names, inline ones too */
+    uint64_t fault_count;
+};
+struct verify_fault {
+    const char *path; /* of a file, or of a _metadata */
+    const char *reason;
+    const char *operator_name; /* that uses it; NULL: a _metadata */
+    uint32_t subtask_index;
+    uint64_t size_bytes; /* as it ought to be; of a _metadata 0 */
+    size_t snapshot_count;
+    uint32_t *snapshots; /* that name it, ascending indices */
+};
+#define VERIFY_NONE SIZE_MAX
+struct verify_report {
+    struct arena *arena; /* owns all below */
+    struct snapshot_list list;
+    size_t snapshot_count;
+    struct verified_snapshot *snapshots; /* in the order of list.items */
+    size_t *newest_clean;                /* of each job of the list; VERIFY_NONE */
+    size_t fault_count;
+    struct verify_fault *faults;
+    size_t damaged_count, incomplete_count; /* of snapshots */
+    uint64_t file_count, read_bytes;        /* distinct ones */
+};
+/* RC_OK also when there are faults. Codes as snapshot_list_make, for a path that is nothing of ours.
+ * Release after every call. */
+MUST_USE enum rc verify_path(const struct env *env, const char *path,
+                             const struct verify_options *options, struct verify_report *out,
+                             struct err *err);
+void verify_report_release(struct verify_report *r);
+/* A fault was found, or the one snapshot that was asked for is incomplete. */
+bool verify_found_damage(const struct verify_report *r);
+
+#endif
