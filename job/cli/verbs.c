@@ -124,6 +124,16 @@ static const struct verb verify = {
     .log_level = LOG_WARN,
     .run = verb_verify,
 };
+static const struct verb diff = {
+    .name = "diff",
+    .arguments = "A B [--files] [--json]",
+    .summary = "What one snapshot has that another has not: files and bytes added, dropped, kept.",
+    .details = "A and B are a _metadata, a checkpoint or a savepoint each. Contents are told apart "
+               "by length and digest, not by\n"
+               "name: what B links or copies from A is kept. Exit code 0 also when they differ.",
+    .log_level = LOG_WARN,
+    .run = verb_diff,
+};
 #define NOT_YET(id, word, args, text)                                                              \
     static const struct verb id = {                                                                \
         .name = word,                                                                              \
@@ -134,7 +144,6 @@ static const struct verb verify = {
         .run = verb_not_yet,                                                                       \
     }
 NOT_YET(du, "du", "PATH", "Bytes of checkpoints, exclusive and shared");
-NOT_YET(diff, "diff", "A B", "What two checkpoints have in common");
 NOT_YET(state, "state", "PATH", "Shows keys and values of a checkpoint");
 NOT_YET(export, "export", "PATH DIR --to FORMAT", "Copies a snapshot, also into Flink's format");
 
