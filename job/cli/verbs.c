@@ -124,6 +124,17 @@ static const struct verb verify = {
     .log_level = LOG_WARN,
     .run = verb_verify,
 };
+static const struct verb du = {
+    .name = "du",
+    .arguments = "PATH [--json]",
+    .summary = "Bytes of checkpoints, exclusive and shared, and what deleting each would free.",
+    .details = "PATH is a _metadata, a checkpoint, a savepoint, a job's directory or a root of "
+               "several. Bytes are counted by inode: a\n"
+               "file with several names is there once. Exit code 1: a _metadata can't be read, so "
+               "that what it names is not known.",
+    .log_level = LOG_WARN,
+    .run = verb_du,
+};
 static const struct verb diff = {
     .name = "diff",
     .arguments = "A B [--files] [--json]",
@@ -143,7 +154,6 @@ static const struct verb diff = {
         .log_level = LOG_WARN,                                                                     \
         .run = verb_not_yet,                                                                       \
     }
-NOT_YET(du, "du", "PATH", "Bytes of checkpoints, exclusive and shared");
 NOT_YET(state, "state", "PATH", "Shows keys and values of a checkpoint");
 NOT_YET(export, "export", "PATH DIR --to FORMAT", "Copies a snapshot, also into Flink's format");
 
