@@ -116,6 +116,12 @@ enum rc fs_reflink(struct fs *fs, const char *from, const char *to, struct err *
     return fs->ops->reflink(fs, from, to, err);
 }
 
+enum rc fs_symlink(struct fs *fs, const char *target, const char *path, struct err *err)
+{
+    RETURN_IF_ERR(check_paths("symlink", target, path, err));
+    return fs->ops->symlink(fs, target, path, err);
+}
+
 enum rc fs_unlink(struct fs *fs, const char *path, struct err *err)
 {
     RETURN_IF_ERR(check_path("unlink", path, err));

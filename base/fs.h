@@ -41,6 +41,7 @@ struct fs_ops {
     enum rc (*rename)(struct fs *, const char *from, const char *to, struct err *);
     enum rc (*link)(struct fs *, const char *from, const char *to, struct err *);
     enum rc (*reflink)(struct fs *, const char *from, const char *to, struct err *);
+    enum rc (*symlink)(struct fs *, const char *target, const char *path, struct err *);
     enum rc (*unlink)(struct fs *, const char *path, struct err *);
     enum rc (*rmdir)(struct fs *, const char *path, struct err *);
     enum rc (*mkdir)(struct fs *, const char *path, struct err *);
@@ -87,6 +88,9 @@ MUST_USE enum rc fs_link(struct fs *fs, const char *from, const char *to, struct
 /* New file `to` that shares the blocks of `from`, synced (not its directory); RC_NO_LINK where the
  * file system has no reflinks. */
 MUST_USE enum rc fs_reflink(struct fs *fs, const char *from, const char *to, struct err *err);
+/* New name `path` that leads to the absolute path `target`, whose file is not touched: it may lie on
+ * another file system, or on a read-only one. RC_NO_LINK where there are none. */
+MUST_USE enum rc fs_symlink(struct fs *fs, const char *target, const char *path, struct err *err);
 MUST_USE enum rc fs_unlink(struct fs *fs, const char *path, struct err *err);
 MUST_USE enum rc fs_rmdir(struct fs *fs, const char *path, struct err *err); /* only when empty */
 MUST_USE enum rc fs_mkdir(struct fs *fs, const char *path, struct err *err); /* RC_EXISTS when there */

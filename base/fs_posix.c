@@ -241,6 +241,16 @@ static enum rc posix_reflink(struct fs *fs UNUSED, const char *from, const char 
     return rc;
 }
 
+static enum rc posix_symlink(struct fs *fs UNUSED, const char *target, const char *path,
+                             struct err *err)
+{
+    if (symlink(target, path) == 0)
+        return RC_OK;
+    if (means_no_link(errno))
+        return refuse_link(err, "symlink", target, path, errno);
+    return err_os(err, errno, "symlink %s to %s", path, target);
+}
+
 static enum rc posix_unlink(struct fs *fs UNUSED, const char *path, struct err *err)
 {
     if (unlink(path) != 0)
@@ -382,6 +392,7 @@ static const struct fs_ops posix_ops = {
     .rename = posix_rename,
     .link = posix_link,
     .reflink = posix_reflink,
+    .symlink = posix_symlink,
     .unlink = posix_unlink,
     .rmdir = posix_rmdir,
     .mkdir = posix_mkdir,

@@ -225,6 +225,12 @@ static enum rc fault_reflink(struct fs *fs, const char *from, const char *to, st
     PASS(FAULT_REFLINK, "reflink", fs, from, to, fs_reflink(faulty(fs)->under, from, to, err));
 }
 
+static enum rc fault_symlink(struct fs *fs, const char *target, const char *path, struct err *err)
+{
+    PASS(FAULT_LINK, "symlink", fs, target, path,
+         fs_symlink(faulty(fs)->under, target, path, err));
+}
+
 static enum rc fault_unlink(struct fs *fs, const char *path, struct err *err)
 {
     PASS(FAULT_UNLINK, "unlink", fs, path, NULL, fs_unlink(faulty(fs)->under, path, err));
@@ -270,6 +276,7 @@ static const struct fs_ops fault_ops = {
     .rename = fault_rename,
     .link = fault_link,
     .reflink = fault_reflink,
+    .symlink = fault_symlink,
     .unlink = fault_unlink,
     .rmdir = fault_rmdir,
     .mkdir = fault_mkdir,

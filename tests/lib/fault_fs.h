@@ -25,7 +25,7 @@ enum fault_kind {
     FAULT_SIZE = 1 << 6,
     FAULT_CLOSE = 1 << 7, /* fs_abandon is not counted and cannot fail */
     FAULT_RENAME = 1 << 8,
-    FAULT_LINK = 1 << 9,
+    FAULT_LINK = 1 << 9, /* symbolic ones too */
     FAULT_REFLINK = 1 << 10,
     FAULT_UNLINK = 1 << 11,
     FAULT_RMDIR = 1 << 12,

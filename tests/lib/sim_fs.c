@@ -502,6 +502,12 @@ static enum rc sim_reflink(struct fs *fs, const char *from, const char *to, stru
     LOCKED(s, gate(s, true, "reflink", from, NULL, err), reflink_locked(s, from, to, err));
 }
 
+static enum rc sim_symlink(struct fs *fs, const char *target, const char *path, struct err *err)
+{
+    (void)fs;
+    return refuse(err, "symlink", target, path);
+}
+
 static enum rc remove_locked(struct sim_fs *s, const char *path, bool dir, const char *operation,
                              struct err *err)
 {
@@ -651,6 +657,7 @@ static const struct fs_ops sim_ops = {
     .rename = sim_rename,
     .link = sim_link,
     .reflink = sim_reflink,
+    .symlink = sim_symlink,
     .unlink = sim_unlink,
     .rmdir = sim_rmdir,
     .mkdir = sim_mkdir,

@@ -319,6 +319,33 @@ START_TEST(a_reflink_is_a_copy_or_refused_without_a_trace)
 }
 END_TEST
 
+/* On the real file system: content is read through it, the file keeps its count of names, and what
+ * is removed is the link. Where there are none the caller is told. */
+START_TEST(a_symbolic_link_leads_to_a_file_that_does_not_notice)
+{
+    struct err err = {0};
+    struct fs_stat st;
+    struct world w;
+    enum rc rc;
+
+    world_init(&w, _i);
+    put(&w, "a", "content");
+    rc = fs_symlink(w.fs, at(&w, "a"), at(&w, "b"), &err);
+    if (rc == RC_OK) {
+        has(&w, "b", "content");
+        ck_assert_ok(fs_stat(w.fs, at(&w, "a"), &st, &err));
+        ck_assert_uint_eq(st.link_count, 1);
+        ck_assert_rc(fs_symlink(w.fs, at(&w, "a"), at(&w, "b"), &err), RC_EXISTS);
+        ck_assert_ok(fs_remove_tree(w.fs, at(&w, "b"), &err));
+        has(&w, "a", "content");
+    } else {
+        ck_assert_rc(rc, RC_NO_LINK);
+    }
+    ck_assert(!fs_exists(w.fs, at(&w, "b")));
+    world_release(&w);
+}
+END_TEST
+
 START_TEST(an_unlinked_file_can_still_be_read_by_who_has_it_open)
 {
     struct err err = {0};
@@ -839,6 +866,7 @@ TEST_MAIN("fs", EACH(what_is_appended_is_read_at_any_offset);
           EACH(appending_goes_on_at_the_given_length); EACH(a_directory_is_no_file);
           EACH(rename_moves_and_replaces); EACH(a_hard_link_is_a_second_name_of_one_file);
           EACH(a_directory_cannot_be_linked); EACH(a_reflink_is_a_copy_or_refused_without_a_trace);
+          EACH(a_symbolic_link_leads_to_a_file_that_does_not_notice);
           EACH(an_unlinked_file_can_still_be_read_by_who_has_it_open);
           EACH(stat_tells_kind_size_and_time); EACH(only_an_empty_directory_is_removed);
           EACH(list_gives_every_name_once_and_stops_when_told); EACH(a_lock_has_one_holder);
