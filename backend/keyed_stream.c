@@ -199,17 +199,17 @@ enum rc state_file_prove(struct fs *fs, const struct state_file *f, struct err *
                    want);
 }
 
-struct stream_reader {
+struct keyed_stream_reader {
     const struct keyed_handle *h;
     const char *what;     /* path, or "inline stream" */
     struct fs_file *file; /* NULL: inline */
-    uint64_t size;
+    uint64_t size, end_at; /* end_at: of the end block */
     struct buf body;
     struct bytes *keys, *values;
     uint32_t cap;
 };
 
-static enum rc read_exact(struct stream_reader *r, uint64_t at, size_t len, uint8_t *out,
+static enum rc read_exact(struct keyed_stream_reader *r, uint64_t at, size_t len, uint8_t *out,
                           struct err *err)
 {
     size_t got;
@@ -229,7 +229,7 @@ static enum rc read_exact(struct stream_reader *r, uint64_t at, size_t len, uint
     return RC_OK;
 }
 
-static enum rc check_header(struct stream_reader *r, struct err *err)
+static enum rc check_header(struct keyed_stream_reader *r, struct err *err)
 {
     uint8_t h[KEYED_STREAM_HEADER_BYTES];
 
@@ -252,7 +252,7 @@ static enum rc check_header(struct stream_reader *r, struct err *err)
 }
 
 /* Splits the body into entries; each key must belong to the block's group. */
-static enum rc split_entries(struct stream_reader *r, uint64_t at, uint32_t group, uint32_t count,
+static enum rc split_entries(struct keyed_stream_reader *r, uint64_t at, uint32_t group, uint32_t count,
                              struct err *err)
 {
     struct reader in;
@@ -280,7 +280,7 @@ static enum rc split_entries(struct stream_reader *r, uint64_t at, uint32_t grou
 }
 
 /* One block at *at, which moves on. */
-static enum rc read_block(struct stream_reader *r, uint64_t *at, uint32_t group,
+static enum rc read_block(struct keyed_stream_reader *r, uint64_t *at, uint32_t group,
                           keyed_stream_fn *fn, void *ctx, struct err *err)
 {
     uint8_t h[KEYED_BLOCK_HEADER_BYTES];
@@ -310,7 +310,7 @@ static enum rc read_block(struct stream_reader *r, uint64_t *at, uint32_t group,
     return fn(ctx, state_id, count, r->keys, r->values, err);
 }
 
-static enum rc check_end(struct stream_reader *r, uint64_t *end_at, struct err *err)
+static enum rc check_end(struct keyed_stream_reader *r, uint64_t *end_at, struct err *err)
 {
     uint8_t end[KEYED_BLOCK_HEADER_BYTES + END_BODY_BYTES];
     struct bytes body = bytes_of(end + KEYED_BLOCK_HEADER_BYTES, END_BODY_BYTES);
@@ -331,7 +331,7 @@ static enum rc check_end(struct stream_reader *r, uint64_t *end_at, struct err *
     return RC_OK;
 }
 
-static enum rc check_offsets(const struct stream_reader *r, uint64_t end_at, struct err *err)
+static enum rc check_offsets(const struct keyed_stream_reader *r, uint64_t end_at, struct err *err)
 {
     const struct keyed_handle *h = r->h;
     uint64_t last = KEYED_STREAM_HEADER_BYTES;
@@ -351,49 +351,75 @@ static enum rc check_offsets(const struct stream_reader *r, uint64_t end_at, str
     return RC_OK;
 }
 
-static enum rc read_groups(struct stream_reader *r, struct key_group_range range,
-                           keyed_stream_fn *fn, void *ctx, struct err *err)
+enum rc keyed_stream_open(struct fs *fs, const struct keyed_handle *h, bool prove,
+                          struct keyed_stream_reader **out, struct err *err)
+{
+    struct keyed_stream_reader *r;
+    enum rc rc;
+
+    if (h->kind != KEYED_STREAM || h->file_count != 1)
+        return err_set(err, RC_CORRUPT, "handle of a keyed stream with %zu files", h->file_count);
+    r = mem_calloc(1, sizeof *r);
+    r->h = h;
+    r->what = "inline stream";
+    r->size = h->files[0].size_bytes;
+    GOTO_IF_ERR(prove ? state_file_prove(fs, &h->files[0], err)
+                      : state_file_measure(fs, &h->files[0], err));
+    if (h->files[0].scope != FILE_INLINE) {
+        r->what = h->files[0].resolved_path;
+        GOTO_IF_ERR(fs_open_read(fs, r->what, &r->file, err));
+    }
+    GOTO_IF_ERR(check_header(r, err));
+    GOTO_IF_ERR(check_end(r, &r->end_at, err));
+    rc = check_offsets(r, r->end_at, err);
+out:
+    if (rc == RC_OK)
+        *out = r;
+    else
+        keyed_stream_close(r);
+    return rc;
+}
+
+void keyed_stream_close(struct keyed_stream_reader *r)
+{
+    if (r == NULL)
+        return;
+    fs_abandon(&r->file);
+    buf_release(&r->body);
+    mem_free(r->keys);
+    mem_free(r->values);
+    mem_free(r);
+}
+
+enum rc keyed_stream_read_group(struct keyed_stream_reader *r, uint32_t group, keyed_stream_fn *fn,
+                                void *ctx, struct err *err)
 {
     const struct keyed_handle *h = r->h;
-    uint64_t end_at = 0;
+    size_t i = group - h->range.first;
+    uint64_t at, stop;
 
-    RETURN_IF_ERR(check_header(r, err));
-    RETURN_IF_ERR(check_end(r, &end_at, err));
-    RETURN_IF_ERR(check_offsets(r, end_at, err));
-    range = key_group_range_meet(range, h->range);
-    for (uint32_t g = range.first; g <= range.last && range.first <= range.last; g++) {
-        size_t i = g - h->range.first;
-        uint64_t at = h->group_offsets[i];
-        uint64_t stop = i + 1 < h->group_offset_count ? h->group_offsets[i + 1] : end_at;
-
-        while (at < stop)
-            RETURN_IF_ERR(read_block(r, &at, g, fn, ctx, err));
-        if (at != stop)
-            return err_set(err, RC_CORRUPT, "%s: key group %u ends at offset %llu, not %llu",
-                           r->what, g, (unsigned long long)at, (unsigned long long)stop);
-    }
+    ASSERT(key_group_range_has(h->range, group));
+    at = h->group_offsets[i];
+    stop = i + 1 < h->group_offset_count ? h->group_offsets[i + 1] : r->end_at;
+    while (at < stop)
+        RETURN_IF_ERR(read_block(r, &at, group, fn, ctx, err));
+    if (at != stop)
+        return err_set(err, RC_CORRUPT, "%s: key group %u ends at offset %llu, not %llu", r->what,
+                       group, (unsigned long long)at, (unsigned long long)stop);
     return RC_OK;
 }
 
 enum rc keyed_stream_read(struct fs *fs, const struct keyed_handle *h, struct key_group_range range,
                           keyed_stream_fn *fn, void *ctx, struct err *err)
 {
-    struct stream_reader r = {.h = h, .what = "inline stream"};
+    struct keyed_stream_reader *r;
     enum rc rc;
 
-    if (h->kind != KEYED_STREAM || h->file_count != 1)
-        return err_set(err, RC_CORRUPT, "handle of a keyed stream with %zu files", h->file_count);
-    GOTO_IF_ERR(state_file_prove(fs, &h->files[0], err));
-    r.size = h->files[0].size_bytes;
-    if (h->files[0].scope != FILE_INLINE) {
-        r.what = h->files[0].resolved_path;
-        GOTO_IF_ERR(fs_open_read(fs, r.what, &r.file, err));
-    }
-    rc = read_groups(&r, range, fn, ctx, err);
-out:
-    fs_abandon(&r.file);
-    buf_release(&r.body);
-    mem_free(r.keys);
-    mem_free(r.values);
+    RETURN_IF_ERR(keyed_stream_open(fs, h, true, &r, err));
+    range = key_group_range_meet(range, h->range);
+    rc = RC_OK;
+    for (uint32_t g = range.first; rc == RC_OK && g <= range.last && range.first <= range.last; g++)
+        rc = keyed_stream_read_group(r, g, fn, ctx, err);
+    keyed_stream_close(r);
     return rc;
 }

@@ -34,8 +34,17 @@ void keyed_stream_abort(struct keyed_stream_writer *w); /* NULL is a no-op */
 typedef enum rc keyed_stream_fn(void *ctx, uint32_t state_id, uint32_t count,
                                 const struct bytes *keys, const struct bytes *values,
                                 struct err *err);
-/* Proves the file of a KEYED_STREAM handle (size, digest) and reads the entries whose group lies in
- * `range`. RC_CORRUPT names file, offset and reason. */
+/* A KEYED_STREAM handle's file, opened; the handle is borrowed. prove: size and digest of all of it
+ * first; else the size alone, and what is read is proven block by block. RC_CORRUPT names file,
+ * offset and reason. */
+struct keyed_stream_reader; /* opaque */
+MUST_USE enum rc keyed_stream_open(struct fs *fs, const struct keyed_handle *h, bool prove,
+                                   struct keyed_stream_reader **out, struct err *err);
+void keyed_stream_close(struct keyed_stream_reader *r); /* NULL is a no-op */
+/* All blocks of a group in the handle's range (asserted). */
+MUST_USE enum rc keyed_stream_read_group(struct keyed_stream_reader *r, uint32_t group,
+                                         keyed_stream_fn *fn, void *ctx, struct err *err);
+/* Proves the file of a KEYED_STREAM handle and reads the entries whose group lies in `range`. */
 MUST_USE enum rc keyed_stream_read(struct fs *fs, const struct keyed_handle *h,
                                    struct key_group_range range, keyed_stream_fn *fn, void *ctx,
                                    struct err *err);

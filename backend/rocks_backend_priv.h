@@ -125,9 +125,16 @@ struct rocks_source {
 /* Fills b->db, empty or from the handles of config, and starts the warm-up. */
 enum rc rocks_restore(struct rocks_backend *b, const struct keyed_backend_config *config,
                       const struct rocks_config *rocks, struct err *err);
-/* later: SSTs that could be linked are not proven yet. max_open_files: the backend's; -1: no limit. */
-enum rc rocks_source_open(struct fs *fs, const struct keyed_handle *h, const char *dir, bool later,
-                          int max_open_files, struct rocks_source *out, struct err *err);
+/* How SSTs come into a directory. Those that could not be linked are proven, whatever it is. */
+enum rocks_bring {
+    BRING_PROVEN, /* linked or copied, and proven */
+    BRING_LATER,  /* those that are linked are not proven yet */
+    BRING_LOOK,   /* the same, by symbolic links: nothing of the snapshot changes, link counts included */
+};
+/* max_open_files: the backend's; -1: no limit. */
+enum rc rocks_source_open(struct fs *fs, const struct keyed_handle *h, const char *dir,
+                          enum rocks_bring how, int max_open_files, struct rocks_source *out,
+                          struct err *err);
 void rocks_source_close(struct rocks_source *s);
 /* Keys of the groups; they lie in buf. */
 struct rocks_bounds rocks_bounds_of(struct key_group_range r, uint32_t prefix_len, uint8_t buf[4]);

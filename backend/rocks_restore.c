@@ -57,8 +57,8 @@ static enum rc copy_small(struct fs *fs, const char *from, const char *to, struc
 
 /* SSTs are never written to: a link will do, and *linked says that it is one. Whatever RocksDB
  * replaces or appends to is copied. */
-static enum rc bring(struct fs *fs, const struct state_file *f, const char *to, bool *linked,
-                     struct err *err)
+static enum rc bring(struct fs *fs, const struct state_file *f, bool symbolic, const char *to,
+                     bool *linked, struct err *err)
 {
     struct err tried = {0};
     enum rc rc;
@@ -68,7 +68,8 @@ static enum rc bring(struct fs *fs, const struct state_file *f, const char *to, 
         return write_small(fs, to, f->inline_bytes, err);
     if (!is_sst(f->local_name))
         return copy_small(fs, f->resolved_path, to, err);
-    rc = fs_link(fs, f->resolved_path, to, &tried);
+    rc = symbolic ? fs_symlink(fs, f->resolved_path, to, &tried)
+                  : fs_link(fs, f->resolved_path, to, &tried);
     *linked = rc == RC_OK;
     if (rc == RC_NO_LINK) {
         err_clear(&tried);
@@ -80,15 +81,14 @@ static enum rc bring(struct fs *fs, const struct state_file *f, const char *to, 
 }
 
 /* Proven first, or, `later`, not yet: an SST that is linked; then its size alone is looked at. */
-static enum rc bring_file(struct fs *fs, const struct state_file *f, bool later, const char *to,
-                          struct local_file *out, struct err *err)
+static enum rc bring_file(struct fs *fs, const struct state_file *f, enum rocks_bring how,
+                          const char *to, struct local_file *out, struct err *err)
 {
-    bool linked;
+    bool linked, later = how != BRING_PROVEN && is_sst(f->local_name);
     struct fs_stat st;
 
-    later = later && is_sst(f->local_name);
     RETURN_IF_ERR(later ? state_file_measure(fs, f, err) : state_file_prove(fs, f, err));
-    RETURN_IF_ERR(bring(fs, f, to, &linked, err));
+    RETURN_IF_ERR(bring(fs, f, how == BRING_LOOK, to, &linked, err));
     if (later && !linked)
         RETURN_IF_ERR(state_file_prove(fs, f, err));
     RETURN_IF_ERR(fs_stat(fs, to, &st, err));
@@ -96,7 +96,8 @@ static enum rc bring_file(struct fs *fs, const struct state_file *f, bool later,
     return RC_OK;
 }
 
-static enum rc bring_files(struct fs *fs, const struct keyed_handle *h, const char *dir, bool later,
+static enum rc bring_files(struct fs *fs, const struct keyed_handle *h, const char *dir,
+                           enum rocks_bring how,
                            struct local_file *local, struct err *err)
 {
     RETURN_IF_ERR(rocks_scratch_dir(fs, dir, err));
@@ -107,7 +108,7 @@ static enum rc bring_files(struct fs *fs, const struct keyed_handle *h, const ch
             return err_set(err, RC_CORRUPT, "handle names the file \"%s\"",
                            h->files[i].local_name == NULL ? "" : h->files[i].local_name);
         RETURN_IF_ERR(path_join(to, sizeof to, dir, h->files[i].local_name, err));
-        RETURN_IF_ERR(bring_file(fs, &h->files[i], later, to, &local[i], err));
+        RETURN_IF_ERR(bring_file(fs, &h->files[i], how, to, &local[i], err));
     }
     return RC_OK;
 }
@@ -169,13 +170,13 @@ static enum rc check_families(const struct rocks_db *db, const struct keyed_hand
 }
 
 /* A database of the handle's files in the directory of `config`. */
-static enum rc open_handle(struct fs *fs, const struct keyed_handle *h, bool later,
+static enum rc open_handle(struct fs *fs, const struct keyed_handle *h, enum rocks_bring how,
                            struct local_file *local, const struct rocks_config *config,
                            struct rocks_db **out, struct err *err)
 {
     enum rc rc;
 
-    RETURN_IF_ERR(bring_files(fs, h, config->dir, later, local, err));
+    RETURN_IF_ERR(bring_files(fs, h, config->dir, how, local, err));
     RETURN_IF_ERR(rocks_open(config, out, err));
     rc = check_live_files(*out, h, err);
     if (rc == RC_OK)
@@ -195,8 +196,9 @@ static bool handle_has_totals(const void *handle, const char *family)
     return d != NULL && state_desc_has_totals(d);
 }
 
-enum rc rocks_source_open(struct fs *fs, const struct keyed_handle *h, const char *dir, bool later,
-                          int max_open_files, struct rocks_source *out, struct err *err)
+enum rc rocks_source_open(struct fs *fs, const struct keyed_handle *h, const char *dir,
+                          enum rocks_bring how, int max_open_files, struct rocks_source *out,
+                          struct err *err)
 {
     struct rocks_config config = {.dir = dir,
                                   .read_only = true,
@@ -211,7 +213,7 @@ enum rc rocks_source_open(struct fs *fs, const struct keyed_handle *h, const cha
     *out = (struct rocks_source){.handle = h};
     RETURN_IF_ERR(fs_remove_tree(fs, dir, err));
     out->files = mem_calloc(h->file_count, sizeof *out->files);
-    rc = open_handle(fs, h, later, out->files, &config, &out->db, err);
+    rc = open_handle(fs, h, how, out->files, &config, &out->db, err);
     if (rc != RC_OK)
         rocks_source_close(out);
     return rc;
@@ -312,7 +314,7 @@ enum rc rocks_restore_read(const struct env *env, const char *scratch_dir,
         return err_set(err, RC_INVALID, "restoring a rocksdb handle needs a local directory");
     range = key_group_range_meet(range, h->range);
     RETURN_IF_ERR(path_join(dir, sizeof dir, scratch_dir, "from", err));
-    rc = rocks_source_open(env->fs, h, dir, false, -1, &source, err);
+    rc = rocks_source_open(env->fs, h, dir, BRING_PROVEN, -1, &source, err);
     for (size_t i = 0; rc == RC_OK && i < h->state_count && range.first <= range.last; i++) {
         struct rocks_cf *cf = rocks_cf_find(source.db, h->states[i].name);
 
@@ -419,7 +421,7 @@ static enum rc copy_handle(struct rocks_backend *b, const struct keyed_handle *h
 
     GOTO_IF_ERR(core_restore_states(&b->core, h, "handle", arena, &states, err));
     GOTO_IF_ERR(path_join(dir, sizeof dir, b->local_dir, "from", err));
-    rc = rocks_source_open(b->core.env->fs, h, dir, false, max_open_files, &source, err);
+    rc = rocks_source_open(b->core.env->fs, h, dir, BRING_PROVEN, max_open_files, &source, err);
     for (size_t i = 0; rc == RC_OK && i < h->state_count && range.first <= range.last; i++) {
         struct rocks_cf *from = rocks_cf_find(source.db, h->states[i].name);
 
@@ -505,7 +507,8 @@ static enum rc take_over(struct rocks_backend *b, const struct keyed_handle *h, 
 
     config.create = false;
     b->opening = h;
-    rc = open_handle(b->core.env->fs, h, later, local, &config, &b->db, err);
+    rc = open_handle(b->core.env->fs, h, later ? BRING_LATER : BRING_PROVEN, local, &config, &b->db,
+                     err);
     b->opening = NULL;
     if (rc != RC_OK)
         return rc;
