@@ -450,3 +450,41 @@ enum rc row_key_keys(struct row_key *k, const struct batch *batch, const uint32_
     *out = (struct key_batch){n, k->data.data, k->offsets};
     return RC_OK;
 }
+
+void row_field_append(const struct row_layout *l, const uint8_t *row, uint32_t i, struct type type,
+                      struct batch_builder *out, uint32_t column)
+{
+    uint32_t nanos = 0;
+    int64_t ms, per_ms;
+
+    if (binary_row_is_null(row, i)) {
+        batch_append_null(out, column);
+        return;
+    }
+    switch (l->kinds[i]) {
+    case FIELD_F32:
+        batch_append_double(out, column, (double)binary_row_f32(l, row, i));
+        break;
+    case FIELD_F64:
+        batch_append_double(out, column, binary_row_f64(l, row, i));
+        break;
+    case FIELD_BYTES:
+        batch_append_bytes(out, column, binary_row_bytes(l, row, i));
+        break;
+    case FIELD_TIMESTAMP_WIDE:
+        ms = binary_row_timestamp(l, row, i, &nanos);
+        per_ms = timestamp_units_per_ms(type.precision);
+        batch_append_int(out, column, ms * per_ms + nanos * per_ms / NS_PER_MS);
+        break;
+    case FIELD_DECIMAL_WIDE:
+        batch_append_decimal(out, column, binary_row_decimal(l, row, i));
+        break;
+    default:
+        if (type.kind == TYPE_DECIMAL)
+            batch_append_decimal(out, column, binary_row_decimal(l, row, i));
+        else if (type.kind == TYPE_BOOLEAN)
+            batch_append_bool(out, column, binary_row_int(l, row, i) != 0);
+        else
+            batch_append_int(out, column, binary_row_int(l, row, i));
+    }
+}

@@ -21,6 +21,10 @@
  */
 enum field_kind field_kind_of(struct type t);
 
+/* Appends field `i` of a checked row, of that type, to a column of the row under way. */
+void row_field_append(const struct row_layout *l, const uint8_t *row, uint32_t i, struct type type,
+                      struct batch_builder *out, uint32_t column);
+
 struct row_key; /* opaque */
 /* `keys` are columns of `schema`; both are only read here. key_count 0: every row has the same
  * (empty) key. ns: KEY_NS_VOID or KEY_NS_BIGINT. */

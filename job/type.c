@@ -99,6 +99,67 @@ void type_print(struct type t, bool with_nullable, struct buf *out)
         buf_append_str(out, " NOT NULL");
 }
 
+/* Reads "(10, 2)" at `s`: up to two numbers below 2^31; how many. */
+static int read_numbers(const char *s, uint32_t n[2])
+{
+    int count = 0;
+
+    for (s += *s == '('; *s >= '0' && *s <= '9' && count < 2; s += strspn(s, ", ")) {
+        uint64_t v = 0;
+
+        for (; *s >= '0' && *s <= '9' && v <= TYPE_LENGTH_MAX; s++)
+            v = 10 * v + (uint64_t)(*s - '0');
+        n[count++] = v > TYPE_LENGTH_MAX ? TYPE_LENGTH_MAX : (uint32_t)v;
+    }
+    return count;
+}
+
+static bool numbers_fit(const struct type *t, const uint32_t n[2])
+{
+    switch (t->kind) {
+    case TYPE_DECIMAL:
+        return n[0] >= 1 && n[0] <= 38 && n[1] <= n[0];
+    case TYPE_TIME:
+    case TYPE_TIMESTAMP:
+    case TYPE_TIMESTAMP_LTZ:
+        return n[0] <= 9;
+    default:
+        return !type_is_varlen(t->kind) || n[0] >= 1;
+    }
+}
+
+/* Whatever of the text is not understood is seen by printing the type again. */
+bool type_parse(const char *text, struct type *out)
+{
+    size_t word = strcspn(text, "(");
+    uint32_t n[2] = {0};
+    struct buf again = {0};
+    bool found = false;
+
+    if (strcmp(text, "STRING") == 0 || strcmp(text, "BYTES") == 0) {
+        *out = type_of(text[0] == 'S' ? TYPE_VARCHAR : TYPE_VARBINARY);
+        return true;
+    }
+    for (size_t k = TYPE_BOOLEAN; k < ARRAY_LEN(names) && !found; k++) {
+        found = strcmp(names[k], text) == 0 ||
+                (strlen(names[k]) == word && strncmp(names[k], text, word) == 0);
+        *out = type_of((enum type_kind)k);
+    }
+    if (!found)
+        return false;
+    if (out->kind < TYPE_INTERVAL_DAY && read_numbers(text + word, n) > 0) {
+        if (!numbers_fit(out, n))
+            return false;
+        out->precision = type_is_varlen(out->kind) ? 0 : (uint8_t)n[0];
+        out->scale = (uint8_t)n[1];
+        out->length = type_is_varlen(out->kind) ? (int32_t)n[0] : 0;
+    }
+    type_print(*out, false, &again);
+    found = strcmp(buf_cstr(&again), text) == 0;
+    buf_release(&again);
+    return found;
+}
+
 /* The text moves into the arena. */
 static const char *to_arena(struct arena *a, struct buf *b)
 {

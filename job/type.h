@@ -65,6 +65,8 @@ static inline uint32_t type_width(enum type_kind kind)
 }
 /* As Flink prints it: "DECIMAL(10, 2)", "STRING", "TIMESTAMP(3) NOT NULL" (NOT NULL when with_nullable). */
 void type_print(struct type t, bool with_nullable, struct buf *out);
+/* The type that type_print prints so, without NOT NULL; false: it is none. */
+MUST_USE bool type_parse(const char *text, struct type *out);
 const char *type_str(struct arena *a, struct type t, bool with_nullable);
 /* "ROW<`k` STRING, `n` BIGINT NOT NULL>" */
 const char *schema_str(struct arena *a, const struct schema *s);

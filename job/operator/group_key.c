@@ -44,44 +44,6 @@ void group_key_release(struct group_key *g)
     memset(g, 0, sizeof *g);
 }
 
-static void append_field(const struct row_layout *l, const uint8_t *row, uint32_t i, struct type type,
-                         struct batch_builder *out)
-{
-    uint32_t nanos = 0;
-    int64_t ms, per_ms;
-
-    if (binary_row_is_null(row, i)) {
-        batch_append_null(out, i);
-        return;
-    }
-    switch (l->kinds[i]) {
-    case FIELD_F32:
-        batch_append_double(out, i, (double)binary_row_f32(l, row, i));
-        break;
-    case FIELD_F64:
-        batch_append_double(out, i, binary_row_f64(l, row, i));
-        break;
-    case FIELD_BYTES:
-        batch_append_bytes(out, i, binary_row_bytes(l, row, i));
-        break;
-    case FIELD_TIMESTAMP_WIDE:
-        ms = binary_row_timestamp(l, row, i, &nanos);
-        per_ms = timestamp_units_per_ms(type.precision);
-        batch_append_int(out, i, ms * per_ms + nanos * per_ms / NS_PER_MS);
-        break;
-    case FIELD_DECIMAL_WIDE:
-        batch_append_decimal(out, i, binary_row_decimal(l, row, i));
-        break;
-    default:
-        if (type.kind == TYPE_DECIMAL)
-            batch_append_decimal(out, i, binary_row_decimal(l, row, i));
-        else if (type.kind == TYPE_BOOLEAN)
-            batch_append_bool(out, i, binary_row_int(l, row, i) != 0);
-        else
-            batch_append_int(out, i, binary_row_int(l, row, i));
-    }
-}
-
 enum rc group_key_decode(const struct group_key *g, struct bytes key, struct batch_builder *out,
                          int64_t *window, uint32_t *group, struct err *err)
 {
@@ -91,7 +53,7 @@ enum rc group_key_decode(const struct group_key *g, struct bytes key, struct bat
     RETURN_IF_ERR(key_split(key, g->key_group_count, g->ns, &parts, err));
     RETURN_IF_ERR(binary_row_check(l, parts.row, "key in state", err));
     for (uint32_t i = 0; i < g->count; i++)
-        append_field(l, parts.row.data, i, g->schema.fields[i].type, out);
+        row_field_append(l, parts.row.data, i, g->schema.fields[i].type, out, i);
     *window = parts.window;
     *group = parts.group;
     return RC_OK;

@@ -72,6 +72,39 @@ START_TEST(schema_is_copied_printed_and_searched)
 }
 END_TEST
 
+/* What a snapshot records is read back, and only that: a near miss is no type. */
+START_TEST(a_printed_type_is_parsed)
+{
+    struct buf text = {0};
+    struct type t;
+
+    type_print(types[_i].type, false, &text);
+    ck_assert_msg(type_parse(buf_cstr(&text), &t), "%s", buf_cstr(&text));
+    ck_assert_msg(type_eq(t, types[_i].type, false), "%s", buf_cstr(&text));
+    ck_assert(t.nullable);
+    buf_append_u8(&text, ' ');
+    ck_assert(!type_parse(buf_cstr(&text), &t));
+    buf_release(&text);
+}
+END_TEST
+
+START_TEST(what_no_type_prints_is_none)
+{
+    static const char *const texts[] = {
+        "",           "NULL",           "INTEGER",       "int",          "INT NOT NULL",     "DECIMAL",
+        "DECIMAL(10)", "DECIMAL(10,2)", "DECIMAL(39, 0)", "DECIMAL(0, 0)", "DECIMAL(5, 6)",   "DECIMAL(10, 2",
+        "CHAR(0)",    "CHAR()",         "CHAR(-1)",      "CHAR(2147483648)", "VARCHAR(2147483647)", "TIMESTAMP(10)",
+        "TIMESTAMP",  "TIME(3) ",       "STRING(3)",     "ROW<`a` INT>", "INTERVAL DAY",     "BIGINT(3)",
+        "DECIMAL(300, 2)", "TIMESTAMP(259)", "VARCHAR(99999999999999999999999)",
+    };
+    struct type t;
+
+    ck_assert_msg(!type_parse(texts[_i], &t), "%s", texts[_i]);
+}
+END_TEST
+
 TEST_MAIN("type", tcase_add_loop_test(tc, type_prints_as_the_reference_prints_it, 0, ARRAY_LEN(types));
           tcase_add_test(tc, defaults_are_those_of_the_reference); tcase_add_test(tc, not_null_matters_only_when_asked);
-          tcase_add_test(tc, schema_is_copied_printed_and_searched);)
+          tcase_add_test(tc, schema_is_copied_printed_and_searched);
+          tcase_add_loop_test(tc, a_printed_type_is_parsed, 0, ARRAY_LEN(types));
+          tcase_add_loop_test(tc, what_no_type_prints_is_none, 0, 27);)

@@ -1,0 +1,641 @@
+/* state_cmd.c - varve state: keys and values of a snapshot, without its job. See verbs.h */
+#include "job/cli/verbs.h"
+
+#include "backend/key_codec.h"
+#include "base/scratch.h"
+#include "checkpoint/assign.h"
+#include "checkpoint/recovery.h"
+#include "checkpoint/state_source.h"
+#include "checkpoint/state_types.h"
+#include "job/cli/child.h"
+#include "job/cli/largest.h"
+#include "job/cli/row_writer.h"
+#include "job/number.h"
+#include "job/state_view.h"
+
+#define LARGEST_MAX 100000
+
+struct look {
+    struct cli *cli;
+    const char *path, *operator_word, *name, *key; /* NULL: not given */
+    int64_t group, limit, largest;                 /* -1: not given */
+    bool count, per_group;
+    enum row_format format;
+    char scratch[FS_PATH_MAX];
+    struct recovered snapshot;
+};
+/* A state that was asked for. */
+struct found {
+    const struct operator_meta *op;
+    const char *state;
+    bool keyed;
+};
+
+static bool is_operator(const struct look *l, const struct operator_meta *op)
+{
+    const char *word = l->operator_word;
+
+    return word == NULL || strcmp(word, op->id) == 0 || strcmp(word, op->name) == 0 ||
+           (op->uid[0] != '\0' && strcmp(word, op->uid) == 0);
+}
+
+static bool is_name(const struct look *l, const char *name)
+{
+    return l->name == NULL || strcmp(l->name, name) == 0;
+}
+
+/* Of an operator as people call it. */
+static const char *operator_word(const struct operator_meta *op)
+{
+    return op->uid[0] != '\0' ? op->uid : op->name;
+}
+
+static struct key_group_range groups_of(const struct look *l, const struct operator_meta *op)
+{
+    uint32_t group = (uint32_t)l->group;
+
+    return l->group < 0 ? (struct key_group_range){0, op->key_group_count - 1}
+                        : (struct key_group_range){group, group};
+}
+
+static void append_str(struct batch_builder *b, uint32_t *column, const char *text)
+{
+    batch_append_bytes(b, (*column)++, bytes_of_str(text));
+}
+
+static void append_num(struct batch_builder *b, uint32_t *column, uint64_t n)
+{
+    batch_append_int(b, (*column)++, n > INT64_MAX ? INT64_MAX : (int64_t)n);
+}
+
+struct plain_column {
+    const char *name;
+    enum type_kind kind;
+};
+static struct schema plain_schema(struct arena *a, const struct plain_column *columns, uint32_t count)
+{
+    struct schema s = {count, ARENA_ARRAY(a, count, struct schema_field), -1};
+
+    for (uint32_t i = 0; i < count; i++)
+        s.fields[i] = (struct schema_field){columns[i].name, type_of(columns[i].kind)};
+    return s;
+}
+
+/* ---- what there is --------------------------------------------------------------------------- */
+
+static const struct plain_column list_columns[] = {
+    {"operator", TYPE_VARCHAR},       {"state", TYPE_VARCHAR},       {"kind", TYPE_VARCHAR},
+    {"entries", TYPE_BIGINT},         {"estimated", TYPE_BOOLEAN},   {"key_bytes", TYPE_BIGINT},
+    {"value_bytes", TYPE_BIGINT},     {"ttl_ms", TYPE_BIGINT},       {"parallelism", TYPE_BIGINT},
+    {"max_parallelism", TYPE_BIGINT}, {"operator_id", TYPE_VARCHAR}, {"key_type", TYPE_VARCHAR},
+    {"namespace_type", TYPE_VARCHAR}, {"map_key_type", TYPE_VARCHAR}, {"value_type", TYPE_VARCHAR},
+};
+
+static enum rc list_keyed(const struct operator_meta *op, const struct state_desc *d,
+                          const struct state_size *size, struct row_writer *w, struct err *err)
+{
+    struct batch_builder *b = row_writer_rows(w);
+    uint32_t c = 0;
+
+    append_str(b, &c, operator_word(op));
+    append_str(b, &c, d->name);
+    append_str(b, &c, state_kind_words(d->kind));
+    append_num(b, &c, size->entries);
+    batch_append_bool(b, c++, !size->exact);
+    append_num(b, &c, size->key_bytes);
+    append_num(b, &c, size->value_bytes);
+    append_num(b, &c, d->ttl_ms);
+    append_num(b, &c, op->parallelism);
+    append_num(b, &c, op->key_group_count);
+    append_str(b, &c, op->id);
+    append_str(b, &c, d->key_type);
+    append_str(b, &c, d->namespace_type);
+    append_str(b, &c, d->user_key_type);
+    append_str(b, &c, d->value_type);
+    batch_row_end(b, ROW_INSERT);
+    return row_writer_next(w, err);
+}
+
+/* A list state over all subtasks: listed where it is met first. */
+static bool is_first(const struct operator_meta *op, size_t subtask, size_t list)
+{
+    const char *name = op->subtasks[subtask].lists[list].name;
+
+    for (size_t s = 0; s < subtask; s++)
+        for (size_t k = 0; k < op->subtasks[s].list_count; k++)
+            if (strcmp(op->subtasks[s].lists[k].name, name) == 0)
+                return false;
+    return true;
+}
+
+static const char *list_words(enum list_mode mode)
+{
+    return mode == LIST_UNION ? "union list" : mode == LIST_BROADCAST ? "broadcast list" : "list";
+}
+
+static enum rc list_list(const struct operator_meta *op, const struct list_state *list,
+                         struct row_writer *w, struct err *err)
+{
+    struct batch_builder *b = row_writer_rows(w);
+    uint64_t items = 0, bytes = 0;
+    uint32_t c = 0;
+
+    for (size_t s = 0; s < op->subtask_count; s++)
+        for (size_t k = 0; k < op->subtasks[s].list_count; k++) {
+            const struct list_state *l = &op->subtasks[s].lists[k];
+
+            if (strcmp(l->name, list->name) != 0)
+                continue;
+            items += l->item_count;
+            for (size_t i = 0; i < l->item_count; i++)
+                bytes += l->items[i].len;
+        }
+    append_str(b, &c, operator_word(op));
+    append_str(b, &c, list->name);
+    append_str(b, &c, list_words(list->mode));
+    append_num(b, &c, items);
+    batch_append_bool(b, c++, false);
+    append_num(b, &c, 0);
+    append_num(b, &c, bytes);
+    batch_append_null(b, c++);
+    append_num(b, &c, op->parallelism);
+    batch_append_null(b, c++);
+    append_str(b, &c, op->id);
+    while (c < ARRAY_LEN(list_columns)) /* types */
+        batch_append_null(b, c++);
+    batch_row_end(b, ROW_INSERT);
+    return row_writer_next(w, err);
+}
+
+static enum rc list_operator(struct look *l, const struct operator_meta *op, struct row_writer *w,
+                             struct err *err)
+{
+    struct state_source *source;
+    const struct state_desc *states;
+    struct state_size *sizes = NULL;
+    size_t count;
+    enum rc rc;
+
+    RETURN_IF_ERR(state_source_open(l->cli->env.fs, op, l->scratch, &source, err));
+    GOTO_IF_ERR(state_source_states(source, &states, &count, err));
+    sizes = mem_calloc(count, sizeof *sizes);
+    GOTO_IF_ERR(state_source_sizes(source, sizes, err));
+    for (size_t i = 0; i < count; i++)
+        GOTO_IF_ERR(list_keyed(op, &states[i], &sizes[i], w, err));
+    for (size_t s = 0; s < op->subtask_count; s++)
+        for (size_t k = 0; k < op->subtasks[s].list_count; k++)
+            if (is_first(op, s, k))
+                GOTO_IF_ERR(list_list(op, &op->subtasks[s].lists[k], w, err));
+out:
+    mem_free(sizes);
+    state_source_close(source);
+    return rc;
+}
+
+static enum rc list_states(struct look *l, struct err *err)
+{
+    struct schema schema = plain_schema(l->cli->arena, list_columns, ARRAY_LEN(list_columns));
+    struct row_writer *w = row_writer_new(&schema, l->format);
+    const struct checkpoint_metadata *m = l->snapshot.meta;
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; rc == RC_OK && i < m->operator_count; i++)
+        if (is_operator(l, &m->operators[i]))
+            rc = list_operator(l, &m->operators[i], w, err);
+    if (rc == RC_OK)
+        rc = row_writer_finish(w, err);
+    row_writer_free(w);
+    return rc;
+}
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+static const struct plain_column count_columns[] = {
+    {"operator", TYPE_VARCHAR}, {"state", TYPE_VARCHAR},    {"key_group", TYPE_BIGINT},
+    {"entries", TYPE_BIGINT},   {"key_bytes", TYPE_BIGINT}, {"value_bytes", TYPE_BIGINT},
+};
+
+struct tally {
+    const struct operator_meta *op;
+    const char *state;
+    struct row_writer *w;
+    int64_t group; /* -1: of all */
+    struct state_size size;
+};
+
+static enum rc put_tally(struct tally *t, struct err *err)
+{
+    struct batch_builder *b = row_writer_rows(t->w);
+    uint32_t c = 0;
+
+    append_str(b, &c, operator_word(t->op));
+    append_str(b, &c, t->state);
+    if (t->group < 0)
+        batch_append_null(b, c++);
+    else
+        append_num(b, &c, (uint64_t)t->group);
+    append_num(b, &c, t->size.entries);
+    append_num(b, &c, t->size.key_bytes);
+    append_num(b, &c, t->size.value_bytes);
+    batch_row_end(b, ROW_INSERT);
+    t->size = (struct state_size){0};
+    return row_writer_next(t->w, err);
+}
+
+static enum rc count_state(struct look *l, const struct operator_meta *op, const char *state,
+                           struct state_source *source, struct row_writer *w, struct err *err)
+{
+    struct tally t = {.op = op, .state = state, .w = w, .group = l->group};
+    uint32_t prefix_len = keygroup_prefix_len(op->key_group_count);
+    struct bytes key, value;
+
+    state_walk_begin(source, state, groups_of(l, op), (struct bytes){0});
+    for (;;) {
+        RETURN_IF_ERR(state_walk_next(source, &key, &value, err));
+        if (key.data == NULL)
+            break;
+        if (l->per_group && keygroup_get_prefix(key.data, prefix_len) != t.group) {
+            if (t.size.entries > 0)
+                RETURN_IF_ERR(put_tally(&t, err));
+            t.group = keygroup_get_prefix(key.data, prefix_len);
+        }
+        t.size.entries++;
+        t.size.key_bytes += key.len;
+        t.size.value_bytes += value.len;
+    }
+    return l->per_group && t.size.entries == 0 ? RC_OK : put_tally(&t, err);
+}
+
+static enum rc count_operator(struct look *l, const struct operator_meta *op, struct row_writer *w,
+                              struct err *err)
+{
+    struct state_source *source;
+    const struct state_desc *states;
+    size_t count;
+    enum rc rc;
+
+    RETURN_IF_ERR(state_source_open(l->cli->env.fs, op, l->scratch, &source, err));
+    GOTO_IF_ERR(state_source_states(source, &states, &count, err));
+    for (size_t i = 0; i < count; i++)
+        if (is_name(l, states[i].name))
+            GOTO_IF_ERR(count_state(l, op, states[i].name, source, w, err));
+out:
+    state_source_close(source);
+    return rc;
+}
+
+static enum rc count_states(struct look *l, struct err *err)
+{
+    struct schema schema = plain_schema(l->cli->arena, count_columns, ARRAY_LEN(count_columns));
+    struct row_writer *w = row_writer_new(&schema, l->format);
+    const struct checkpoint_metadata *m = l->snapshot.meta;
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; rc == RC_OK && i < m->operator_count; i++)
+        if (is_operator(l, &m->operators[i]))
+            rc = count_operator(l, &m->operators[i], w, err);
+    if (rc == RC_OK)
+        rc = row_writer_finish(w, err);
+    row_writer_free(w);
+    return rc;
+}
+
+/* ---- one state ------------------------------------------------------------------------------- */
+
+/* A state to be read. */
+struct reading {
+    struct look *look;
+    const struct operator_meta *op;
+    const struct state_desc *desc;
+    struct state_source *source;
+    struct state_view *view;
+    struct row_writer *w;
+};
+
+static enum rc print_entry(struct reading *r, struct bytes key, struct bytes value, struct err *err)
+{
+    RETURN_IF_ERR(state_view_append(r->view, key, value, row_writer_rows(r->w), err));
+    return row_writer_next(r->w, err);
+}
+
+static enum rc print_walk(struct reading *r, struct bytes prefix, uint64_t *printed, struct err *err)
+{
+    int64_t limit = r->look->limit;
+    struct bytes key, value;
+
+    state_walk_begin(r->source, r->desc->name, groups_of(r->look, r->op), prefix);
+    while (limit < 0 || *printed < (uint64_t)limit) {
+        RETURN_IF_ERR(state_walk_next(r->source, &key, &value, err));
+        if (key.data == NULL)
+            return RC_OK;
+        RETURN_IF_ERR(print_entry(r, key, value, err));
+        ++*printed;
+    }
+    return RC_OK;
+}
+
+static enum rc print_key(struct reading *r, struct err *err)
+{
+    struct buf prefix = {0};
+    struct bytes value;
+    uint64_t printed = 0;
+    bool whole;
+    enum rc rc = state_view_key(r->view, r->look->key, &prefix, &whole, err);
+
+    if (rc == RC_OK && !whole) {
+        rc = print_walk(r, buf_bytes(&prefix), &printed, err);
+    } else if (rc == RC_OK) {
+        rc = state_source_get(r->source, r->desc->name, buf_bytes(&prefix), &value, err);
+        printed = value.data != NULL;
+        if (rc == RC_OK && value.data != NULL)
+            rc = print_entry(r, buf_bytes(&prefix), value, err);
+    }
+    if (rc == RC_OK && printed == 0)
+        cli_say(r->look->cli, "state %s has no entry of that key", r->desc->name);
+    buf_release(&prefix);
+    return rc;
+}
+
+static enum rc print_entries(struct reading *r, struct err *err)
+{
+    uint64_t printed = 0;
+
+    RETURN_IF_ERR(r->look->key != NULL ? print_key(r, err)
+                                       : print_walk(r, (struct bytes){0}, &printed, err));
+    return row_writer_finish(r->w, err);
+}
+
+/* Length of what an entry's key shares with those of the same key and namespace. */
+static uint32_t owner_len(const struct reading *r, struct bytes key, enum key_namespace ns)
+{
+    uint32_t len = r->desc->kind != STATE_MAP
+                       ? 0
+                       : key_owner_len(key, keygroup_prefix_len(r->op->key_group_count), ns);
+
+    return len == 0 ? (uint32_t)key.len : len;
+}
+
+static enum rc print_largest(struct reading *r, struct largest *top, struct err *err)
+{
+    enum key_namespace ns;
+    struct bytes key, value;
+    const struct largest_item *items;
+    size_t count;
+
+    RETURN_IF_ERR(key_namespace_parse(r->desc->namespace_type, &ns, err));
+    state_walk_begin(r->source, r->desc->name, groups_of(r->look, r->op), (struct bytes){0});
+    for (;;) {
+        RETURN_IF_ERR(state_walk_next(r->source, &key, &value, err));
+        if (key.data == NULL)
+            break;
+        largest_add(top, bytes_of(key.data, owner_len(r, key, ns)), key.len + value.len);
+    }
+    count = largest_end(top, &items);
+    for (size_t i = 0; i < count; i++) {
+        RETURN_IF_ERR(state_view_append_size(r->view, items[i].key, items[i].entries, items[i].bytes,
+                                             row_writer_rows(r->w), err));
+        RETURN_IF_ERR(row_writer_next(r->w, err));
+    }
+    return row_writer_finish(r->w, err);
+}
+
+static enum rc read_state(struct look *l, const struct found *f, struct err *err)
+{
+    struct reading r = {.look = l, .op = f->op};
+    struct largest *top = NULL;
+    const struct state_desc *states;
+    size_t count;
+    enum rc rc;
+
+    if (l->group >= f->op->key_group_count)
+        return err_set(err, RC_INVALID, "--key-group %lld: operator \"%s\" has key groups 0..%u",
+                       (long long)l->group, operator_word(f->op), f->op->key_group_count - 1);
+    RETURN_IF_ERR(state_source_open(l->cli->env.fs, f->op, l->scratch, &r.source, err));
+    GOTO_IF_ERR(state_source_states(r.source, &states, &count, err));
+    r.desc = state_desc_find(states, count, f->state);
+    GOTO_IF_ERR(state_view_new(r.desc, f->op->key_group_count, l->largest >= 0, &r.view, err));
+    r.w = row_writer_new(state_view_schema(r.view), l->format);
+    if (l->largest < 0) {
+        rc = print_entries(&r, err);
+    } else {
+        top = largest_new((size_t)l->largest);
+        rc = print_largest(&r, top, err);
+    }
+out:
+    largest_free(top);
+    row_writer_free(r.w);
+    state_view_free(r.view);
+    state_source_close(r.source);
+    return rc;
+}
+
+/* ---- lists without keys ---------------------------------------------------------------------- */
+
+static const struct plain_column item_columns[] = {
+    {"subtask", TYPE_BIGINT},
+    {"item", TYPE_BIGINT},
+    {"bytes", TYPE_BIGINT},
+    {"content", TYPE_VARCHAR},
+};
+
+static enum rc print_items(struct look *l, const struct subtask_state *s, const char *name,
+                           struct row_writer *w, struct err *err)
+{
+    struct batch_builder *b = row_writer_rows(w);
+    struct buf hex = {0};
+    enum rc rc = RC_OK;
+
+    for (size_t k = 0; k < s->list_count; k++) {
+        const struct list_state *list = &s->lists[k];
+
+        if (strcmp(list->name, name) != 0)
+            continue;
+        for (size_t i = 0; rc == RC_OK && i < list->item_count; i++) {
+            uint32_t c = 0;
+
+            append_num(b, &c, s->subtask_index);
+            append_num(b, &c, i);
+            append_num(b, &c, list->items[i].len);
+            buf_clear(&hex);
+            hex_print(list->items[i], &hex);
+            append_str(b, &c, buf_cstr(&hex));
+            batch_row_end(b, ROW_INSERT);
+            rc = row_writer_next(w, err);
+        }
+    }
+    buf_release(&hex);
+    (void)l;
+    return rc;
+}
+
+static enum rc read_list(struct look *l, const struct found *f, struct err *err)
+{
+    struct schema schema = plain_schema(l->cli->arena, item_columns, ARRAY_LEN(item_columns));
+    struct row_writer *w;
+    enum rc rc = RC_OK;
+
+    if (l->key != NULL || l->group >= 0 || l->largest >= 0)
+        return err_set(err, RC_INVALID, "state %s is a list without keys", f->state);
+    w = row_writer_new(&schema, l->format);
+    for (size_t s = 0; rc == RC_OK && s < f->op->subtask_count; s++)
+        rc = print_items(l, &f->op->subtasks[s], f->state, w, err);
+    if (rc == RC_OK)
+        rc = row_writer_finish(w, err);
+    row_writer_free(w);
+    return rc;
+}
+
+/* ---- which one ------------------------------------------------------------------------------- */
+
+/* All states that were asked for; how many. `out` has room for as many as there are. */
+static size_t find_states(const struct look *l, struct found *out)
+{
+    const struct checkpoint_metadata *m = l->snapshot.meta;
+    struct arena *a = l->cli->arena;
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->operator_count; i++) {
+        const struct operator_meta *op = &m->operators[i];
+        struct state_desc *states;
+        size_t count;
+
+        if (!is_operator(l, op))
+            continue;
+        assign_states_of(op, a, &states, &count);
+        for (size_t k = 0; k < count; k++)
+            if (is_name(l, states[k].name))
+                out[n++] = (struct found){op, states[k].name, true};
+        for (size_t s = 0; s < op->subtask_count; s++)
+            for (size_t k = 0; k < op->subtasks[s].list_count; k++)
+                if (is_name(l, op->subtasks[s].lists[k].name) && is_first(op, s, k))
+                    out[n++] = (struct found){op, op->subtasks[s].lists[k].name, false};
+    }
+    return n;
+}
+
+static size_t count_all(const struct checkpoint_metadata *m)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->operator_count; i++)
+        for (size_t s = 0; s < m->operators[i].subtask_count; s++) {
+            const struct subtask_state *st = &m->operators[i].subtasks[s];
+
+            n += st->list_count;
+            for (size_t k = 0; k < st->keyed_count; k++)
+                n += st->keyed[k].state_count;
+        }
+    return n;
+}
+
+static enum rc read_one(struct look *l, struct err *err)
+{
+    struct found *found = ARENA_ARRAY(l->cli->arena, count_all(l->snapshot.meta) + 1, struct found);
+    size_t count = find_states(l, found);
+    struct buf text = {0};
+    enum rc rc;
+
+    if (count == 1)
+        return found->keyed ? read_state(l, found, err) : read_list(l, found, err);
+    buf_printf(&text, "%s: %s", l->snapshot.dir,
+               count == 0 ? "it has no such state; varve state PATH lists them"
+                          : "several states may be meant; say which with --operator and --name:");
+    for (size_t i = 0; i < count && i < 20; i++)
+        buf_printf(&text, "\n  --operator '%s' --name '%s'", found[i].op->id, found[i].state);
+    rc = err_set(err, count == 0 ? RC_NOT_FOUND : RC_INVALID, "%s", buf_cstr(&text));
+    buf_release(&text);
+    return rc;
+}
+
+/* ---- the verb -------------------------------------------------------------------------------- */
+
+static enum rc look_at(struct look *l, struct err *err)
+{
+    const struct recovery_options options = {0};
+
+    RETURN_IF_ERR(recovery_open(&l->cli->env, l->path, &options, &l->snapshot, err));
+    cli_say(l->cli, "%s", l->snapshot.dir);
+    if (l->count)
+        return count_states(l, err);
+    if (l->name == NULL && l->key == NULL && l->group < 0 && l->limit < 0 && l->largest < 0)
+        return list_states(l, err);
+    return read_one(l, err);
+}
+
+static int look_in_child(struct cli *cli, void *ctx)
+{
+    struct look *l = ctx;
+    struct err err = {0};
+    enum rc rc = look_at(l, &err);
+
+    recovered_release(&l->snapshot);
+    return rc == RC_OK ? EXIT_DONE : cli_fail(cli, &err);
+}
+
+static enum rc take_number(const struct args *args, const char *name, int64_t min, int64_t max,
+                           int64_t *out, struct err *err)
+{
+    const struct arg_option *o = args_get(args, name);
+    enum rc rc;
+
+    *out = -1;
+    if (!o->given)
+        return RC_OK;
+    rc = number_parse_int(bytes_of_str(o->text), min, max, out, err);
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "%s", name);
+}
+
+static enum rc take_arguments(struct look *l, const struct args *args, struct err *err)
+{
+    l->path = args->positional[0];
+    l->operator_word = args_get(args, "--operator")->text;
+    l->name = args_get(args, "--name")->text;
+    l->key = args_get(args, "--key")->text;
+    l->count = args_get(args, "--count")->given;
+    l->per_group = args_get(args, "--per-key-group")->given;
+    RETURN_IF_ERR(take_number(args, "--key-group", 0, KEY_GROUP_COUNT_MAX - 1, &l->group, err));
+    RETURN_IF_ERR(take_number(args, "--limit", 0, INT64_MAX, &l->limit, err));
+    RETURN_IF_ERR(take_number(args, "--largest", 1, LARGEST_MAX, &l->largest, err));
+    if ((l->key != NULL) + l->count + (l->largest >= 0) > 1)
+        return err_set(err, RC_INVALID, "--key, --count and --largest exclude each other");
+    if (l->limit >= 0 && (l->count || l->largest >= 0))
+        return err_set(err, RC_INVALID, "--limit goes with entries, not with --count or --largest");
+    if (l->key != NULL && l->group >= 0)
+        return err_set(err, RC_INVALID, "a --key has its key group: --key-group says it twice");
+    if (l->per_group && !l->count)
+        return err_set(err, RC_INVALID, "--per-key-group goes with --count");
+    return row_format_of(l->cli, args_get(args, "--format")->text, &l->format, err);
+}
+
+int verb_state(struct cli *cli, int argc, char **argv)
+{
+    static const struct arg_option options[] = {
+        {.name = "--operator", .value = "UID", .help = "of this operator: its uid, id or name"},
+        {.name = "--name", .value = "STATE", .help = "entries of this state"},
+        {.name = "--key", .value = "KEY", .help = "only of this key; several columns as a JSON array"},
+        {.name = "--key-group", .value = "G", .help = "only of this key group"},
+        {.name = "--limit", .value = "N", .help = "stop after N entries"},
+        {.name = "--count", .help = "read all, and say how many entries and bytes"},
+        {.name = "--per-key-group", .help = "with --count: one line a key group"},
+        {.name = "--largest", .value = "N", .help = "the N keys with most bytes"},
+        {.name = "--format", .value = "FORMAT", .help = ROW_FORMATS},
+    };
+    struct look l = {.cli = cli};
+    struct fs_file *lock = NULL;
+    struct args args;
+    struct err err = {0};
+    int code = cli_begin(cli, options, ARRAY_LEN(options), argc, argv, &args);
+
+    if (code < 0)
+        code = cli_expect(cli, &args, 1, 1);
+    if (code >= 0)
+        return code;
+    if (take_arguments(&l, &args, &err) != RC_OK)
+        return cli_fail(cli, &err);
+    if (cli_scratch_make(cli, l.scratch, &lock, &err) == RC_OK)
+        code = cli_in_child(cli, l.path, look_in_child, &l);
+    else
+        code = cli_fail(cli, &err);
+    scratch_remove(&cli->env, l.scratch, &lock);
+    return code;
+}
