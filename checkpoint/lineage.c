@@ -151,6 +151,44 @@ enum rc lineage_ancestors(const struct env *env, const char *snapshot_dir, const
     return RC_OK;
 }
 
+static bool are_among(const struct run_origin *o, const struct run_origin *of)
+{
+    for (size_t i = 0; i < of->ancestor_count; i++)
+        if (!is_among(o, of->ancestors[i]))
+            return false;
+    return true;
+}
+
+enum rc lineage_add_begun(struct fs *fs, const char *const *dirs, size_t count,
+                          struct arena *arena, struct run_origin *out, struct err *err)
+{
+    struct run_origin *begun = ARENA_ARRAY(arena, count, struct run_origin);
+    bool more = true;
+
+    if (out->ancestors == NULL)
+        out->ancestors = ARENA_ARRAY(arena, LINEAGE_ANCESTORS_MAX, const char *);
+    for (size_t i = 0; i < count; i++) {
+        struct err local = {0};
+
+        if (origin_read(fs, dirs[i], arena, &begun[i], &local) == RC_IO)
+            return err_set(err, RC_IO, "%s", local.msg);
+    }
+    while (more) { /* one of them may have come after another */
+        more = false;
+        for (size_t i = 0; i < count; i++) {
+            const struct run_origin *b = &begun[i];
+
+            if (b->job_id == NULL || strcmp(path_base(dirs[i]), out->job_id) == 0 ||
+                is_among(out, path_base(dirs[i])) || !are_among(out, b) ||
+                out->ancestor_count == LINEAGE_ANCESTORS_MAX)
+                continue;
+            out->ancestors[out->ancestor_count++] = arena_strdup(arena, path_base(dirs[i]));
+            more = true;
+        }
+    }
+    return RC_OK;
+}
+
 /* ---- successors ----------------------------------------------------------------------------- */
 
 struct successors {

@@ -21,8 +21,9 @@ struct run_origin {
     const char *fingerprint; /* of the statements: equal ones are the same job (not only its name) */
     int64_t started_wall_ms;
     const char *from; /* directory of the snapshot that it started from; "": from nothing */
-    /* Job ids of the runs that it went on from, nearest first. Their directories lie beside one
-     * another: so a root that was moved keeps its order. */
+    /* Job ids of the runs that it went on from, nearest first, then of those that came to nothing
+     * before it. Their directories lie beside one another: so a root that was moved keeps its
+     * order. */
     size_t ancestor_count;
     const char **ancestors;
 };
@@ -43,6 +44,11 @@ MUST_USE enum rc lineage_ancestors(const struct env *env, const char *snapshot_d
                                    const char *job_id, const char *root, struct arena *arena,
                                    struct run_origin *out, const char **parent_dir,
                                    struct err *err);
+
+/* Adds the runs in `dirs`, which are dead and completed nothing, to those that a run comes after:
+ * each whose own ancestors are all among them. So their order is known, whatever the clock said. */
+MUST_USE enum rc lineage_add_begun(struct fs *fs, const char *const *dirs, size_t count,
+                                   struct arena *arena, struct run_origin *out, struct err *err);
 
 /* Whether the run in `own_dir`, whose ORIGIN is written, may take what the run of checkpoint `id` in
  * `job_dir` left outside for its own: that run and all others that went on from there are dead for

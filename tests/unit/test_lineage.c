@@ -255,6 +255,26 @@ START_TEST(what_starts_from_a_live_run_is_a_fork)
 }
 END_TEST
 
+/* B began and came to nothing, then C, which says that it came after B: whoever comes next comes after
+ * both, in whatever order they are named. Of one that went on from elsewhere nothing is known. */
+START_TEST(runs_that_came_to_nothing_are_before_it)
+{
+    static const char *const after_b[] = {B}, *const stranger[] = {"dddddddddddddddddddddddddddddddd"};
+    const char *dirs[] = {DIR_OF(C), DIR_OF(B), "/ck/" "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee", "/ck/gone"};
+    struct run_origin o = {.job_id = "ffffffffffffffffffffffffffffffff"};
+    struct fs_file *b = begin(B, 0, NULL), *c = begin(C, 1, (const char **)after_b);
+    struct fs_file *e = begin("eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee", 1, (const char **)stranger);
+
+    ck_assert_ok(lineage_add_begun(fs, dirs, ARRAY_LEN(dirs), arena, &o, &err));
+    ck_assert_uint_eq(o.ancestor_count, 2);
+    ck_assert_str_eq(o.ancestors[0], B);
+    ck_assert_str_eq(o.ancestors[1], C);
+    fs_abandon(&b);
+    fs_abandon(&c);
+    fs_abandon(&e);
+}
+END_TEST
+
 TEST_MAIN("lineage", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, an_origin_is_read_as_it_was_written);
           tcase_add_loop_test(tc, any_other_origin_is_refused, 0, ARRAY_LEN(strangers));
@@ -267,4 +287,5 @@ TEST_MAIN("lineage", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, one_that_died_and_left_nothing_is_not_in_the_way);
           tcase_add_loop_test(tc, one_that_died_and_left_a_snapshot_is_in_the_way, 0, 3);
           tcase_add_test(tc, ancestors_are_all_that_it_went_on_from);
-          tcase_add_test(tc, what_starts_from_a_live_run_is_a_fork);)
+          tcase_add_test(tc, what_starts_from_a_live_run_is_a_fork);
+          tcase_add_test(tc, runs_that_came_to_nothing_are_before_it);)
