@@ -48,7 +48,8 @@ struct checkpoint_driver {
     bool down;     /* tasks are being torn down */
     bool replaced; /* a checkpoint was completed here */
     uint64_t newest_savepoint; /* completed here; 0: none */
-    bool noted;    /* ENDED lies in the job's directory */
+    bool noted;    /* ENDED lies in the job's directory, or may */
+    uint64_t noted_stop; /* the stop's savepoint that it names for certain; 0: none */
     bool ending;
     enum job_end end;
 };
@@ -359,13 +360,23 @@ static enum rc write_end(struct checkpoint_driver *d, enum job_end end, uint64_t
     return ended_write(d->config.env->fs, job_dir, &e, err);
 }
 
-/* Before anyone commits what a stop's savepoint holds: a resume from an older checkpoint would
- * bring it again. Without that nobody is told; the job then goes on from the savepoint. */
+enum rc driver_note_stop(struct checkpoint_driver *d, uint64_t savepoint_id, const char *dir,
+                         struct err *err)
+{
+    if (d->noted_stop == savepoint_id)
+        return RC_OK;
+    RETURN_IF_ERR(write_end(d, JOB_END_FINISHED, savepoint_id, dir, err));
+    d->noted_stop = savepoint_id;
+    return RC_OK;
+}
+
+/* Without the note nobody is told of the savepoint; the job fails, and notes it before it goes on
+ * from there. */
 static bool note_stop(struct checkpoint_driver *d, const struct attempt *a)
 {
     struct err err = {0};
 
-    if (write_end(d, JOB_END_FINISHED, a->id, storage_attempt_dir(a->storage), &err) == RC_OK)
+    if (driver_note_stop(d, a->id, storage_attempt_dir(a->storage), &err) == RC_OK)
         return true;
     log_trouble(d, "stop not noted", a->id, &err);
     d->config.hooks.fail_job(d->config.hooks.ctx, err.msg);

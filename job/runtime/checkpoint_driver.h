@@ -79,6 +79,11 @@ void driver_latest(const struct checkpoint_driver *d, uint64_t *id, bool *is_res
 const struct checkpoint_metadata *driver_latest_tree(const struct checkpoint_driver *d);
 /* Highest id of a savepoint completed here; 0: none. */
 uint64_t driver_newest_savepoint(const struct checkpoint_driver *d);
+/* Notes in the job's directory that the job was stopped with that savepoint: before anyone commits
+ * what it holds, in the stop itself or in a restart from there, since a resume from an older
+ * checkpoint would bring it again. Nothing when it is noted. */
+MUST_USE enum rc driver_note_stop(struct checkpoint_driver *d, uint64_t savepoint_id,
+                                  const char *dir, struct err *err);
 /* Path of a stop's savepoint while tasks are ending; NULL. */
 const char *driver_stop_path(const struct checkpoint_driver *d);
 /* Any thread. */

@@ -197,7 +197,7 @@ static enum rc load_stop(struct job *job, uint64_t *checkpoint_id, const struct 
     RETURN_IF_ERR(load_from(job, job->stop_path, out, err));
     if (job->recovered.meta->checkpoint_id > *checkpoint_id) {
         *checkpoint_id = job->recovered.meta->checkpoint_id;
-        return RC_OK;
+        return driver_note_stop(job->driver, *checkpoint_id, job->recovered.dir, err);
     }
     *out = NULL;
     job->stop_path[0] = '\0'; /* a checkpoint was completed after it */
