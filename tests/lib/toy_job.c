@@ -372,7 +372,7 @@ struct toy_sink {
     struct toy_transaction *prepared; /* not yet committed */
     uint64_t prepared_for[256];       /* checkpoint of each, newest first */
     uint32_t prepared_count;
-    bool checkpointing;
+    bool checkpointing, ended;
 };
 
 static void encode(const struct toy_transaction *t, uint8_t out[40])
@@ -464,9 +464,13 @@ static enum rc sink_complete(struct operator* op, uint64_t checkpoint_id, struct
 {
     struct toy_sink *s = (struct toy_sink *)op;
     struct toy_transaction **at = &s->prepared;
+    struct toy_board *b = s->spec->board;
     uint32_t i = 0;
 
     (void)err;
+    if (!s->ended && atomic_load(&b->drop_completes) > 0 &&
+        atomic_fetch_sub(&b->drop_completes, 1) > 0)
+        return RC_OK;
     while (i < s->prepared_count && s->prepared_for[i] > checkpoint_id) {
         at = &(*at)->next;
         i++;
@@ -476,7 +480,7 @@ static enum rc sink_complete(struct operator* op, uint64_t checkpoint_id, struct
         struct toy_transaction *t = *at;
 
         *at = t->next;
-        commit(s->spec->board, t);
+        commit(b, t);
         mem_free(t);
     }
     return RC_OK;
@@ -487,6 +491,7 @@ static enum rc sink_end_input(struct operator* op, struct output *out, struct er
     struct toy_sink *s = (struct toy_sink *)op;
 
     (void)out;
+    s->ended = true;
     if (s->checkpointing)
         return RC_OK;
     prepare(s, 0);

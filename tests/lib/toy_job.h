@@ -39,6 +39,8 @@ struct toy_board {
                                    fails; 0: never */
     _Atomic int fail_opens;     /* so many openings of a sum fail */
     _Atomic int fail_snapshots; /* so many barriers fail at a sum, synchronously */
+    _Atomic int drop_completes; /* so many notifications of completed checkpoints get lost at a sink,
+                                   but for those past the end of its input */
     _Atomic enum rc fail_rc;
     _Atomic uint64_t emitted_rows; /* repeats included */
     _Atomic int open_operators;

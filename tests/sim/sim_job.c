@@ -3,23 +3,32 @@
  * failure is its seed: VARVE_TEST_SEED=n repeats it.
  *
  * Some lives end with a power loss at a random operation of the disk; what was not made durable may
- * be gone or torn.
+ * be gone or torn. Before that single operations fail: an error, a full disk, half of a write, an
+ * answer that says no of what was done; clocks leap and are set back; notifications get lost.
  *
- * Law: whatever happens, when the job has ended the board shows each row of the input once, and the
- * keyed state came to the same. */
+ * Laws: at every moment each _metadata that is durable names only what is durable (C2, C3); whatever
+ * happens, when the job has ended the board shows each row of the input once, and the keyed state
+ * came to the same (C5, C6, C7, C10, C11). VARVE_SIM_SEEDS=n: so many worlds (scripts/simloop). */
+#include "checkpoint/layout.h"
 #include "checkpoint/recovery.h"
 #include "job/runtime/by_hand.h"
 #include "tests/lib/check_ext.h"
+#include "tests/lib/fault_fs.h"
 #include "tests/lib/gen.h"
 #include "tests/lib/sim_clock.h"
 #include "tests/lib/sim_fs.h"
 #include "tests/lib/toy_job.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #define STEPS_MAX 400000
+#define LOOK_EVERY 50 /* steps */
 #define ROWS_PER_LANE 1500u
 
 struct world {
-    struct env env;
+    struct env env;   /* its fs fails now and then; it lies over `disk` */
+    struct fs *disk;
     struct sim_clock clock;
     struct toy_board board;
     struct config *config;
@@ -42,9 +51,10 @@ static void world_init(struct world *w, uint64_t seed)
     w->seed = seed;
     rng_seed(&w->rng, seed);
     sim_clock_init(&w->clock, 1700000000000);
+    w->disk = sim_fs_new(&w->clock.clock);
     w->env = (struct env){
         .log = getenv("VARVE_TEST_LOG") == NULL ? NULL : log_new(2, LOG_DEBUG, &w->clock.clock),
-        .fs = sim_fs_new(&w->clock.clock),
+        .fs = fault_fs_new(w->disk),
         .clock = &w->clock.clock,
         .seed = seed | 1};
     toy_board_init(&w->board);
@@ -61,6 +71,7 @@ static void world_init(struct world *w, uint64_t seed)
     set(w, "restart-strategy.type", "fixed-delay");
     set(w, "restart-strategy.fixed-delay.attempts", "1000");
     set(w, "restart-strategy.fixed-delay.delay", "10 ms");
+    set(w, "execution.checkpointing.data-inline-threshold", gen_chance(&w->rng, 50) ? "0" : "20kb");
     set(w, "varve.exchange.capacity", gen_chance(&w->rng, 50) ? "1" : "8");
 }
 static void world_release(struct world *w)
@@ -68,7 +79,119 @@ static void world_release(struct world *w)
     ck_assert_int_eq(w->board.open_operators, 0);
     toy_board_release(&w->board);
     config_free(w->config);
-    sim_fs_free(w->env.fs);
+    fault_fs_free(w->env.fs);
+    sim_fs_free(w->disk);
+}
+
+/* ---- what is durable --------------------------------------------------------------------------- */
+
+struct look {
+    struct world *w;
+    const char *dir;
+    uint32_t found; /* durable checkpoints */
+};
+
+static enum rc file_is_durable(void *ctx, const struct operator_meta *op UNUSED,
+                               const struct subtask_state *subtask UNUSED, struct state_file *file,
+                               struct err *err)
+{
+    struct look *look = ctx;
+    char joined[FS_PATH_MAX], path[FS_PATH_MAX];
+    struct buf content = {0};
+    struct digest128 digest;
+
+    if (file->scope == FILE_INLINE)
+        return RC_OK;
+    RETURN_IF_ERR(path_join(joined, sizeof joined, look->dir, file->path, err));
+    RETURN_IF_ERR(path_absolute(path, sizeof path, joined, err));
+    if (!sim_fs_durable(look->w->disk, path, &content))
+        return err_set(err, RC_CORRUPT, "%s is not durable", path);
+    digest = digest_of(buf_bytes(&content));
+    buf_release(&content);
+    if (!digest_eq(digest, file->digest))
+        return err_set(err, RC_CORRUPT, "the durable content of %s is another", path);
+    return RC_OK;
+}
+
+static enum rc snapshot_is_durable(void *ctx, const char *name, struct err *err)
+{
+    struct look *look = ctx;
+    struct look here = {.w = look->w};
+    char dir[FS_PATH_MAX], path[FS_PATH_MAX];
+    struct checkpoint_metadata m;
+    struct buf content = {0};
+    struct arena *arena;
+    uint64_t id;
+    enum rc rc;
+
+    if (!layout_parse_checkpoint(name, &id) && !layout_is_savepoint(name))
+        return RC_OK;
+    RETURN_IF_ERR(path_join(dir, sizeof dir, look->dir, name, err));
+    RETURN_IF_ERR(path_join(path, sizeof path, dir, LAYOUT_METADATA, err));
+    if (!sim_fs_durable(look->w->disk, path, &content))
+        return RC_OK; /* there is none: what else lies there counts for nothing */
+    arena = arena_new(0);
+    here.dir = dir;
+    rc = metadata_own_decode(buf_bytes(&content), arena, path, &m, err);
+    if (rc == RC_OK)
+        rc = metadata_each_file(&m, file_is_durable, &here, err);
+    look->found++;
+    arena_free(arena);
+    buf_release(&content);
+    return rc;
+}
+
+static enum rc job_is_durable(void *ctx, const char *name, struct err *err)
+{
+    struct look *look = ctx, here = {.w = look->w};
+    char dir[FS_PATH_MAX];
+    enum rc rc;
+
+    RETURN_IF_ERR(path_join(dir, sizeof dir, look->dir, name, err));
+    here.dir = dir;
+    rc = fs_list(look->w->disk, dir, snapshot_is_durable, &here, err);
+    look->found += here.found;
+    return rc;
+}
+
+/* Looks past the faults. Nothing when the power is off. */
+static void check_durable(struct world *w)
+{
+    struct look jobs = {.w = w, .dir = "/cp"}, savepoints = {.w = w, .dir = "/sp"};
+    enum rc rc = RC_OK;
+
+    if (sim_fs_down(w->disk))
+        return;
+    if (fs_exists(w->disk, "/cp"))
+        rc = fs_list(w->disk, "/cp", job_is_durable, &jobs, &w->err);
+    if (rc == RC_OK && fs_exists(w->disk, "/sp"))
+        rc = fs_list(w->disk, "/sp", snapshot_is_durable, &savepoints, &w->err);
+    ck_assert_msg(rc == RC_OK, "seed %llu: C2: %s", (unsigned long long)w->seed, w->err.msg);
+}
+
+/* ---- what happens to it ------------------------------------------------------------------------ */
+
+/* One of the next operations fails, or some in a row. */
+static void break_disk(struct world *w)
+{
+    static const uint32_t kinds[] = {FAULT_ANY,
+                                     FAULT_APPEND,
+                                     FAULT_SYNC | FAULT_SYNC_DIR,
+                                     FAULT_CREATE | FAULT_MKDIR,
+                                     FAULT_RENAME | FAULT_LINK,
+                                     FAULT_UNLINK | FAULT_RMDIR,
+                                     FAULT_OPEN_READ | FAULT_READ | FAULT_LIST | FAULT_STAT};
+    struct fault fault = {.kinds = kinds[rng_below(&w->rng, ARRAY_LEN(kinds))],
+                          .at = rng_below(&w->rng, 20),
+                          .times = gen_chance(&w->rng, 70) ? 1 : 1 + rng_below(&w->rng, 30),
+                          .os_errno = gen_chance(&w->rng, 50) ? EIO : ENOSPC};
+
+    if (fault.kinds == FAULT_APPEND)
+        fault.short_write = gen_chance(&w->rng, 50);
+    else if (fault.times == 1)
+        fault.done = gen_chance(&w->rng, 20);
+    fault_fs_clear(w->env.fs);
+    fault_fs_add(w->env.fs, fault);
 }
 
 /* Now and then something happens to the job. */
@@ -76,7 +199,7 @@ static void meddle(struct world *w, struct job *job, bool may_stop)
 {
     struct job_operation_request req = {.kind = JOB_OP_SAVEPOINT};
 
-    switch (rng_below(&w->rng, 2000)) {
+    switch (rng_below(&w->rng, 3000)) {
     case 0:
         w->board.fail_batches = 1;
         break;
@@ -108,6 +231,20 @@ static void meddle(struct world *w, struct job *job, bool may_stop)
         if (may_stop)
             job_suspend(job, gen_chance(&w->rng, 50));
         break;
+    case 8:
+    case 9:
+    case 10:
+        break_disk(w);
+        break;
+    case 11: /* longer than a checkpoint may take */
+        sim_clock_advance_ms(&w->clock, (int64_t)rng_below(&w->rng, 5000));
+        break;
+    case 12:
+        sim_clock_set_wall_ms(&w->clock, 1700000000000 + (int64_t)rng_below(&w->rng, 86400000) - 43200000);
+        break;
+    case 13:
+        w->board.drop_completes = 1 + (int)rng_below(&w->rng, 4);
+        break;
     default:
         break;
     }
@@ -124,10 +261,14 @@ static void run_to_the_end(struct world *w, struct job *job, bool may_stop)
 
         ck_assert_msg(step < STEPS_MAX, "seed %llu: no end, state %s", (unsigned long long)w->seed,
                       job_state_str(job_state(job)));
-        if (sim_fs_down(w->env.fs))
+        if (step % LOOK_EVERY == 0)
+            check_durable(w);
+        if (sim_fs_down(w->disk))
             job_cancel(job);   /* the power is off: all that its threads do now comes to nothing */
-        else if (step < 20000) /* then it may come to its end in peace */
+        else if (step < 20000)
             meddle(w, job, may_stop);
+        else if (step == 20000) /* then it may come to its end in peace */
+            fault_fs_clear(w->env.fs);
         if (gen_chance(&w->rng, 30) || ex == NULL)
             ended = job_step(job, &next);
         else
@@ -196,11 +337,22 @@ START_TEST(each_row_is_shown_once_in_every_order)
         enum job_state state;
         bool stopped, crashed;
         struct graph *g = toy_graph(&w.board, p, q, 50);
-        enum rc rc = job_start_by_hand(&w.env, w.config, g, &restore, &job, &w.err);
+        uint64_t hits = fault_fs_hits(w.env.fs);
+        enum rc rc;
 
-        if (rc != RC_OK && sim_fs_down(w.env.fs)) { /* the power went at the start */
+        w.env.seed = rng_below(&w.rng, UINT32_MAX) | 1; /* no id twice */
+        if (life < 4 && gen_chance(&w.rng, 20))
+            break_disk(&w);
+        rc = job_start_by_hand(&w.env, w.config, g, &restore, &job, &w.err);
+        if (rc != RC_OK && sim_fs_down(w.disk)) { /* the power went at the start */
             graph_free(g);
-            sim_fs_crash(w.env.fs, &w.rng);
+            sim_fs_crash(w.disk, &w.rng);
+            err_clear(&w.err);
+            continue;
+        }
+        if (rc != RC_OK && fault_fs_hits(w.env.fs) > hits) { /* it could not read or write */
+            graph_free(g);
+            fault_fs_clear(w.env.fs);
             err_clear(&w.err);
             continue;
         }
@@ -214,19 +366,21 @@ START_TEST(each_row_is_shown_once_in_every_order)
                       w.err.msg);
         w.stop_count = 0;
         if (life < 4 && gen_chance(&w.rng, 40))
-            sim_fs_crash_at(w.env.fs, rng_below(&w.rng, 400));
+            sim_fs_crash_at(w.disk, rng_below(&w.rng, 400));
         run_to_the_end(&w, job, life < 4);
         state = job_state(job);
-        crashed = sim_fs_down(w.env.fs);
-        sim_fs_crash_at(w.env.fs, UINT64_MAX / 2); /* not while it is looked at */
+        crashed = sim_fs_down(w.disk);
+        sim_fs_crash_at(w.disk, UINT64_MAX / 2); /* not while it is looked at */
         if (crashed)
-            sim_fs_crash(w.env.fs, &w.rng);
+            sim_fs_crash(w.disk, &w.rng);
+        fault_fs_clear(w.env.fs);
+        check_durable(&w);
         choose_snapshot(&w, job, path, &id, &stopped);
         {
             struct err why;
 
             job_failure(job, &why);
-            ck_assert_msg(state != JOB_FAILED || crashed, "seed %llu, life %d: %s",
+            ck_assert_msg(state != JOB_FAILED || crashed || fault_fs_hits(w.env.fs) > hits, "seed %llu, life %d: %s",
                           (unsigned long long)w.seed, life, why.msg);
         }
         job_free(job);
@@ -298,5 +452,12 @@ START_TEST(a_cancel_shows_what_a_completed_checkpoint_holds)
 }
 END_TEST
 
-TEST_MAIN("sim_job", tcase_add_loop_test(tc, each_row_is_shown_once_in_every_order, 0, 60);
+static int worlds(void)
+{
+    const char *n = getenv("VARVE_SIM_SEEDS");
+
+    return n == NULL ? 60 : atoi(n);
+}
+
+TEST_MAIN("sim_job", tcase_add_loop_test(tc, each_row_is_shown_once_in_every_order, 0, worlds());
           tcase_add_loop_test(tc, a_cancel_shows_what_a_completed_checkpoint_holds, 0, 8))
