@@ -23,6 +23,11 @@ struct fs_stat {
     int64_t mtime_wall_ms, ctime_wall_ms;
     uint64_t inode, device, link_count;
 };
+/* When content, name or links last changed: an mtime alone can be set back. */
+static inline int64_t fs_changed_wall_ms(const struct fs_stat *st)
+{
+    return st->mtime_wall_ms > st->ctime_wall_ms ? st->mtime_wall_ms : st->ctime_wall_ms;
+}
 /* Called for each name of a directory, without "." and "..", in no order; a non-OK code stops the walk. */
 typedef enum rc fs_list_fn(void *ctx, const char *name, struct err *err);
 
@@ -99,7 +104,7 @@ MUST_USE enum rc fs_list(struct fs *fs, const char *path, fs_list_fn *fn, void *
 MUST_USE enum rc fs_stat(struct fs *fs, const char *path, struct fs_stat *out, struct err *err);
 MUST_USE enum rc fs_sync_dir(struct fs *fs, const char *path, struct err *err);
 /* An advisory exclusive lock on a file that is created if absent; held until closed or the process
- * ends. RC_STATE when another process (or another open in this one) holds it. */
+ * ends. Of a file that is there reading rights are enough. RC_STATE when another process (or another open in this one) holds it. */
 MUST_USE enum rc fs_lock(struct fs *fs, const char *path, struct fs_file **out, struct err *err);
 
 /* Helpers over the calls above. */

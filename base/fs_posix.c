@@ -342,6 +342,8 @@ static enum rc posix_lock(struct fs *fs, const char *path, struct fs_file **out,
 {
     int fd = open_fd(path, O_RDWR | O_CREAT), done;
 
+    if (fd < 0 && (errno == EROFS || errno == EACCES || errno == EPERM))
+        fd = open_fd(path, O_RDONLY); /* who may only read can still ask whether it is held */
     if (fd < 0)
         return err_os(err, errno, "lock %s", path);
     do
