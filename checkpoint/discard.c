@@ -105,22 +105,37 @@ bool job_dir_is_deserted(struct fs *fs, const char *job_dir)
            (!fs_exists(fs, path) || lock_is_free(fs, path));
 }
 
-bool job_dir_in_use(struct fs *fs, const char *job_dir, char holder[JOB_DIR_HOLDER_MAX])
+enum rc job_dir_probe(struct fs *fs, const char *job_dir, bool *in_use,
+                      char holder[JOB_DIR_HOLDER_MAX], struct err *err)
 {
     char path[FS_PATH_MAX], who[JOB_DIR_HOLDER_MAX], made_as[FS_PATH_MAX];
     struct fs_file *held = NULL;
+    struct err local = {0};
+    struct fs_stat st;
     enum rc rc;
 
-    if (path_join(path, sizeof path, job_dir, LAYOUT_LOCK, NULL) != RC_OK || !fs_exists(fs, path))
-        return false;
-    rc = fs_lock(fs, path, &held, NULL);
+    *in_use = false;
+    RETURN_IF_ERR(path_join(path, sizeof path, job_dir, LAYOUT_LOCK, err));
+    rc = fs_stat(fs, path, &st, &local); /* the lock call would make the file */
+    if (rc == RC_OK)
+        rc = fs_lock(fs, path, &held, &local);
     fs_abandon(&held);
+    if (rc == RC_OK || rc == RC_NOT_FOUND)
+        return RC_OK;
     if (rc != RC_STATE)
-        return false;
+        return err_set(err, rc, "%s", local.msg);
+    *in_use = true;
     read_holder(fs, path, who, made_as);
     if (holder != NULL)
         memcpy(holder, who, sizeof who);
-    return true;
+    return RC_OK;
+}
+
+bool job_dir_in_use(struct fs *fs, const char *job_dir, char holder[JOB_DIR_HOLDER_MAX])
+{
+    bool in_use;
+
+    return job_dir_probe(fs, job_dir, &in_use, holder, NULL) == RC_OK && in_use;
 }
 
 bool job_dir_is_copy(struct fs *fs, const char *job_dir)
@@ -179,7 +194,7 @@ static enum rc delete_unnamed(const struct env *env, const struct checkpoint_met
     size_t deleted;
     enum rc rc;
 
-    GOTO_IF_ERR(orphans_scan(env->fs, job_dir, &report, err));
+    GOTO_IF_ERR(orphans_scan(env->fs, job_dir, NULL, NULL, &report, err));
     GOTO_IF_ERR(path_join(shared_dir, sizeof shared_dir, job_dir, LAYOUT_SHARED, err));
     names.others = &report;
     names.shared_dir = shared_dir;

@@ -1,151 +1,150 @@
-/* inspect.c - see inspect.h: looks and collects; inspect_text.c and inspect_json.c print. */
+/* inspect.c - see inspect.h: looks and collects; inspect_text.c, inspect_json.c and inspect_html.c
+ * print. */
 #include "checkpoint/inspect.h"
 
 #include "base/arena.h"
 #include "checkpoint/inspect_priv.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/lineage.h"
+#include "checkpoint/snapshot_list.h"
 
 #include <stdlib.h>
 
-/* ---- words ---------------------------------------------------------------------------------- */
+#define FLUSH_BYTES (64u << 10)
+#define TABLE_FAULTS_MAX 1000u /* kept of all snapshots of a table together */
 
-const char *snapshot_status_str(enum snapshot_status s)
+enum rc inspect_flush(struct inspect *in, bool all, struct err *err)
 {
-    static const char *const names[] = {"complete", "damaged", "incomplete"};
+    enum rc rc;
 
-    return names[s];
+    if (in->out.len == 0 || (!all && in->out.len < FLUSH_BYTES))
+        return RC_OK;
+    rc = in->write(in->write_ctx, buf_bytes(&in->out), err);
+    buf_clear(&in->out);
+    return rc;
 }
 
-const char *snapshot_kind_str(enum checkpoint_kind kind)
+const struct checkpoint_metadata *inspect_reread(struct inspect *in, const struct snapshot_view *v)
 {
-    static const char *const names[] = {"unknown", "checkpoint", "savepoint", "suspend",
-                                        "terminate"};
+    struct checkpoint_metadata *meta;
+    uint64_t bytes;
 
-    return (size_t)kind < ARRAY_LEN(names) ? names[kind] : names[0];
-}
-
-const char *state_kind_str(enum state_kind kind)
-{
-    static const char *const names[] = {"unknown",  "value",       "list", "map",
-                                        "reducing", "aggregating", "timer"};
-
-    return (size_t)kind < ARRAY_LEN(names) ? names[kind] : names[0];
-}
-
-const char *list_mode_str(enum list_mode mode)
-{
-    static const char *const names[] = {"unknown", "split", "union", "broadcast"};
-
-    return (size_t)mode < ARRAY_LEN(names) ? names[mode] : names[0];
-}
-
-const char *keyed_kind_str(enum keyed_handle_kind kind)
-{
-    return kind == KEYED_ROCKS ? "rocksdb" : "stream";
-}
-
-const char *file_scope_str(enum file_scope scope)
-{
-    static const char *const names[] = {"inline", "exclusive", "shared"};
-
-    return (size_t)scope < ARRAY_LEN(names) ? names[scope] : "unknown";
-}
-
-uint64_t operator_entry_count(const struct operator_meta *op)
-{
-    uint64_t count = 0;
-
-    for (size_t s = 0; s < op->subtask_count; s++)
-        for (size_t k = 0; k < op->subtasks[s].keyed_count; k++)
-            count += op->subtasks[s].keyed[k].entry_count;
-    return count;
-}
-
-void print_escaped(struct bytes b, size_t max, struct buf *out)
-{
-    buf_append_escaped(out, b, max);
+    arena_reset(in->one);
+    meta = ARENA_NEW(in->one, struct checkpoint_metadata);
+    return recovery_read_metadata(in->env->fs, v->dir, in->one, meta, &bytes, NULL) == RC_OK
+               ? meta
+               : NULL;
 }
 
 /* ---- one snapshot --------------------------------------------------------------------------- */
 
-struct look {
-    struct fs *fs;
-    struct arena *arena;
-    const struct inspect_options *options;
-    bool damaged;
+/* Looking at the files of one. */
+struct file_look {
+    struct inspect *in;
+    struct arena *arena; /* of reasons and faults */
+    struct snapshot_view *view;
+    struct shared_files *shared; /* NULL: not listed */
+    size_t fault_cap;
 };
 
-struct link_sum {
-    struct fs *fs;
-    uint64_t linked_bytes, single_bytes;
-};
-
-static enum rc sum_links(void *ctx, const struct operator_meta *op UNUSED,
-                         const struct subtask_state *subtask UNUSED, struct state_file *file,
-                         struct err *err UNUSED)
+static void add_fault(struct file_look *l, const struct operator_meta *op,
+                      const struct subtask_state *subtask, const struct state_file *file,
+                      const char *reason)
 {
-    struct link_sum *sum = ctx;
-    struct fs_stat st;
+    struct snapshot_view *v = l->view;
 
-    if (file->scope == FILE_INLINE || fs_stat(sum->fs, file->resolved_path, &st, NULL) != RC_OK)
+    v->fault_count++;
+    if (l->in->fault_room == 0)
+        return;
+    l->in->fault_room--;
+    if (v->kept_count == l->fault_cap) {
+        struct recovery_fault *old = v->faults;
+
+        l->fault_cap = l->fault_cap == 0 ? 4 : l->fault_cap * 2;
+        v->faults = ARENA_ARRAY(l->arena, l->fault_cap, struct recovery_fault);
+        if (v->kept_count > 0)
+            memcpy(v->faults, old, v->kept_count * sizeof *old);
+    }
+    v->faults[v->kept_count++] = (struct recovery_fault){
+        .operator_name = arena_strdup(l->arena, op->name),
+        .subtask_index = subtask->subtask_index,
+        .path = arena_strdup(l->arena, file->resolved_path),
+        .size_bytes = file->size_bytes,
+        .reason = arena_strdup(l->arena, reason),
+    };
+}
+
+/* What the listing of shared/ says of a file is enough: one look for all its checkpoints. */
+static bool is_known_good(const struct file_look *l, const struct shared_file *known,
+                          const struct state_file *file)
+{
+    return known != NULL && known->present && known->size_bytes == file->size_bytes &&
+           (!l->in->options->digests || known->proof == SHARED_GOOD);
+}
+
+static enum rc look_at_file(void *ctx, const struct operator_meta *op,
+                            const struct subtask_state *subtask, struct state_file *file,
+                            struct err *err)
+{
+    struct file_look *l = ctx;
+    struct shared_file *known = NULL;
+    struct digest128 digest;
+    const char *reason;
+    struct fs_stat st;
+    uint64_t size;
+
+    if (file->scope == FILE_INLINE)
+        return RC_OK; /* proven by metadata_check */
+    if (file->scope == FILE_SHARED && l->shared != NULL)
+        known = shared_files_find(l->shared, file->digest);
+    if (is_known_good(l, known, file)) {
+        *(known->linked ? &l->view->linked_bytes : &l->view->single_bytes) += file->size_bytes;
         return RC_OK;
-    if (st.link_count > 1)
-        sum->linked_bytes += st.size_bytes;
-    else
-        sum->single_bytes += st.size_bytes;
+    }
+    RETURN_IF_ERR(recovery_look_at_file(l->in->env->fs, file->resolved_path, file->size_bytes,
+                                        l->in->one, &st, &reason, err));
+    if (reason == NULL && l->in->options->digests) {
+        RETURN_IF_ERR(digest_file(l->in->env->fs, file->resolved_path, &digest, &size, err));
+        reason = recovery_digest_fault(digest, file->digest, l->in->one);
+    }
+    if (st.link_count > 0)
+        *(st.link_count > 1 ? &l->view->linked_bytes : &l->view->single_bytes) += st.size_bytes;
+    if (known != NULL && l->in->options->digests)
+        known->proof = reason == NULL ? SHARED_GOOD : SHARED_BAD;
+    if (reason != NULL)
+        add_fault(l, op, subtask, file, reason);
     return RC_OK;
 }
 
-static void damage(struct look *look, struct snapshot_view *v, const char *reason)
+static void damage(struct inspect *in, struct snapshot_view *v, const char *reason)
 {
     v->status = SNAPSHOT_DAMAGED;
     v->reason = reason;
-    look->damaged = true;
+    in->damaged = true;
 }
 
-static enum rc look_at_files(struct look *look, struct snapshot_view *v, struct err *err)
+/* All that a table needs of a readable one. */
+static void summarise(struct inspect *in, struct arena *arena, struct shared_files *shared,
+                      const struct checkpoint_metadata *meta, struct snapshot_view *v)
 {
-    struct link_sum links = {.fs = look->fs};
+    struct file_look look = {.in = in, .arena = arena, .view = v, .shared = shared};
     struct err local = {0};
 
-    metadata_sizes_of(v->meta, &v->sizes);
-    if (recovery_check_files(look->fs, v->meta, look->options->digests, look->arena, &v->faults,
-                             &v->fault_count, &local) != RC_OK)
-        damage(look, v, arena_strdup(look->arena, local.msg));
+    v->readable = true;
+    v->checkpoint_id = meta->checkpoint_id;
+    v->kind = meta->kind;
+    v->trigger_wall_ms = meta->trigger_wall_ms;
+    v->completed_wall_ms = meta->completed_wall_ms;
+    metadata_sizes_of(meta, &v->sizes);
+    if (metadata_each_file(meta, look_at_file, &look, &local) != RC_OK)
+        damage(in, v, arena_strdup(arena, local.msg));
     else if (v->fault_count > 0)
-        damage(look, v,
-               arena_printf(look->arena, "%zu of its files missing or damaged", v->fault_count));
-    RETURN_IF_ERR(metadata_each_file(v->meta, sum_links, &links, err));
-    v->linked_bytes = links.linked_bytes;
-    v->single_bytes = links.single_bytes;
-    return RC_OK;
-}
-
-/* A directory with a _metadata. */
-static enum rc look_at_snapshot(struct look *look, const char *dir, struct snapshot_view *v,
-                                struct err *err)
-{
-    struct err local = {0};
-    enum rc rc;
-
-    *v = (struct snapshot_view){.dir = arena_strdup(look->arena, dir), .reason = ""};
-    if (!layout_parse_checkpoint(path_base(dir), &v->checkpoint_id))
-        v->checkpoint_id = 0;
-    v->meta = ARENA_NEW(look->arena, struct checkpoint_metadata);
-    rc = recovery_read_metadata(look->fs, v->dir, look->arena, v->meta, &v->metadata_bytes, &local);
-    if (rc != RC_OK) {
-        v->meta = NULL;
-        damage(look, v, arena_strdup(look->arena, local.msg));
-        return RC_OK;
-    }
-    v->checkpoint_id = v->meta->checkpoint_id;
-    return look_at_files(look, v, err);
+        damage(in, v,
+               arena_printf(arena, "%zu of its files missing or damaged", v->fault_count));
 }
 
 struct dir_sum {
     struct fs *fs;
-    const char *dir;
     struct snapshot_view *view;
 };
 
@@ -155,7 +154,7 @@ static enum rc sum_file(void *ctx, const char *name, struct err *err UNUSED)
     char path[FS_PATH_MAX];
     struct fs_stat st;
 
-    if (path_join(path, sizeof path, sum->dir, name, NULL) == RC_OK &&
+    if (path_join(path, sizeof path, sum->view->dir, name, NULL) == RC_OK &&
         fs_stat(sum->fs, path, &st, NULL) == RC_OK) {
         sum->view->dir_bytes += st.size_bytes;
         if (st.mtime_wall_ms > sum->view->changed_wall_ms)
@@ -164,26 +163,101 @@ static enum rc sum_file(void *ctx, const char *name, struct err *err UNUSED)
     return RC_OK;
 }
 
-/* A chk-<n> or savepoint-.. without a _metadata. */
-static enum rc look_at_incomplete(struct look *look, const char *dir, struct snapshot_view *v,
-                                  struct err *err)
+static void mark_incomplete(struct snapshot_view *v)
 {
-    struct dir_sum sum = {.fs = look->fs, .dir = dir, .view = v};
-    struct fs_stat st = {0};
+    v->status = SNAPSHOT_INCOMPLETE;
+    v->reason = "no _metadata: never completed";
+}
 
-    *v = (struct snapshot_view){
-        .dir = arena_strdup(look->arena, dir),
-        .status = SNAPSHOT_INCOMPLETE,
-        .reason = "no _metadata: never completed",
-    };
-    if (fs_stat(look->fs, dir, &st, NULL) == RC_OK)
+/* A chk-<n> or savepoint-.. without a _metadata. */
+static enum rc look_at_incomplete(struct inspect *in, struct snapshot_view *v, struct err *err)
+{
+    struct dir_sum sum = {.fs = in->env->fs, .view = v};
+    struct fs_stat st;
+
+    mark_incomplete(v);
+    if (fs_stat(in->env->fs, v->dir, &st, NULL) == RC_OK)
         v->changed_wall_ms = st.mtime_wall_ms; /* it may be empty */
-    if (!layout_parse_checkpoint(path_base(dir), &v->checkpoint_id))
-        v->checkpoint_id = 0;
-    return fs_list(look->fs, dir, sum_file, &sum, err);
+    return fs_list(in->env->fs, v->dir, sum_file, &sum, err);
+}
+
+/* One that stands alone, or is shown alone. *meta NULL: it has none that can be read. */
+static enum rc look_at_snapshot(struct inspect *in, const struct listed_snapshot *item,
+                                struct snapshot_view *v, const struct checkpoint_metadata **meta,
+                                struct err *err)
+{
+    struct checkpoint_metadata *m;
+    struct err local = {0};
+
+    arena_reset(in->one);
+    m = ARENA_NEW(in->one, struct checkpoint_metadata);
+    *meta = NULL;
+    *v = (struct snapshot_view){
+        .dir = item->dir, .checkpoint_id = item->checkpoint_id, .reason = ""};
+    if (!item->complete)
+        return look_at_incomplete(in, v, err);
+    if (recovery_read_metadata(in->env->fs, v->dir, in->one, m, &v->metadata_bytes, &local) !=
+        RC_OK) {
+        damage(in, v, arena_strdup(in->arena, local.msg));
+        return RC_OK;
+    }
+    *meta = m;
+    summarise(in, in->arena, NULL, m, v);
+    return RC_OK;
 }
 
 /* ---- a job's directory ---------------------------------------------------------------------- */
+
+struct job_look {
+    struct inspect *in;
+    struct job_dir_view *job;
+    size_t cap;
+};
+
+static struct snapshot_view *add_snapshot(struct job_look *l, const char *dir, uint64_t id)
+{
+    struct job_dir_view *job = l->job;
+
+    if (job->snapshot_count == l->cap) {
+        l->cap = l->cap == 0 ? 16 : l->cap * 2;
+        job->snapshots = mem_realloc(job->snapshots, l->cap * sizeof *job->snapshots);
+    }
+    job->snapshots[job->snapshot_count] =
+        (struct snapshot_view){.dir = dir, .checkpoint_id = id, .reason = ""};
+    return &job->snapshots[job->snapshot_count++];
+}
+
+static enum rc look_at_checkpoint(void *ctx, const struct orphan_report *r UNUSED,
+                                  const struct orphan_checkpoint *c,
+                                  const struct checkpoint_metadata *meta, struct err *err UNUSED)
+{
+    struct job_look *l = ctx;
+    struct snapshot_view *v = add_snapshot(l, c->dir, c->checkpoint_id);
+
+    arena_reset(l->in->one); /* the tree is not in it */
+    v->metadata_bytes = c->metadata_bytes;
+    if (meta == NULL)
+        damage(l->in, v, c->reason);
+    else
+        summarise(l->in, l->in->job_arena, &l->job->orphans.shared, meta, v);
+    return RC_OK;
+}
+
+/* Before the incomplete ones come in: views have the numbers of the table's users. */
+static void sum_only(struct job_dir_view *job)
+{
+    const struct shared_files *t = &job->orphans.shared;
+
+    for (size_t i = 0; i < job->snapshot_count; i++) {
+        struct snapshot_view *v = &job->snapshots[i];
+
+        v->only_known = v->readable && job->orphans.unreadable_count == 0;
+        v->only_bytes = v->metadata_bytes + v->sizes.exclusive_bytes;
+    }
+    for (size_t i = 0; i < t->count; i++)
+        if (t->items[i].user_count == 1)
+            job->snapshots[t->items[i].first_user].only_bytes += t->items[i].size_bytes;
+}
 
 static int by_id(const void *a, const void *b)
 {
@@ -192,197 +266,135 @@ static int by_id(const void *a, const void *b)
     return (x->checkpoint_id > y->checkpoint_id) - (x->checkpoint_id < y->checkpoint_id);
 }
 
-static void name_job(struct look *look, struct job_view_dir *job)
+static void name_job(struct inspect *in, struct job_dir_view *job)
 {
+    struct checkpoint_metadata *meta = ARENA_NEW(in->job_arena, struct checkpoint_metadata);
     struct run_origin origin;
+    uint64_t bytes;
 
     job->job_id = layout_is_job_id(path_base(job->dir)) ? path_base(job->dir) : "";
     job->job_name = "";
-    if (origin_read(look->fs, job->dir, look->arena, &origin, NULL) == RC_OK) {
+    for (size_t i = job->snapshot_count; i > 0 && job->newest_meta == NULL; i--)
+        if (job->snapshots[i - 1].readable &&
+            recovery_read_metadata(in->env->fs, job->snapshots[i - 1].dir, in->job_arena, meta,
+                                   &bytes, NULL) == RC_OK) {
+            job->newest = &job->snapshots[i - 1];
+            job->newest_meta = meta;
+            job->job_id = meta->job_id;
+            job->job_name = meta->job_name;
+        }
+    if (origin_read(in->env->fs, job->dir, in->job_arena, &origin, NULL) == RC_OK) {
         job->job_id = origin.job_id;
         job->job_name = origin.job_name;
-        return;
     }
-    for (size_t i = 0; i < job->snapshot_count; i++)
-        if (job->snapshots[i].meta != NULL) {
-            job->job_id = job->snapshots[i].meta->job_id;
-            job->job_name = job->snapshots[i].meta->job_name;
-        }
 }
 
-static enum rc look_at_job(struct look *look, const char *dir, struct job_view_dir *job,
+static enum rc look_at_job(struct inspect *in, const char *dir, struct job_dir_view *job,
                            struct err *err)
 {
+    struct job_look look = {.in = in, .job = job};
     const struct orphan_report *r = &job->orphans;
 
-    *job = (struct job_view_dir){.dir = arena_strdup(look->arena, dir)};
-    RETURN_IF_ERR(orphans_scan(look->fs, job->dir, &job->orphans, err));
-    job->snapshots =
-        ARENA_ARRAY(look->arena, r->checkpoint_count + r->orphan_count, struct snapshot_view);
-    for (size_t i = 0; i < r->checkpoint_count; i++)
-        RETURN_IF_ERR(look_at_snapshot(look, r->checkpoints[i].dir,
-                                       &job->snapshots[job->snapshot_count++], err));
+    *job = (struct job_dir_view){.dir = dir};
+    RETURN_IF_ERR(
+        orphans_scan(in->env->fs, dir, look_at_checkpoint, &look, &job->orphans, err));
+    sum_only(job);
     for (size_t i = 0; i < r->orphan_count; i++) {
-        if (r->orphans[i].kind == ORPHAN_INCOMPLETE)
-            RETURN_IF_ERR(look_at_incomplete(look, r->orphans[i].path,
-                                             &job->snapshots[job->snapshot_count++], err));
-        if (r->orphans[i].kind == ORPHAN_SHARED) {
-            job->unreferenced_count++;
-            job->unreferenced_bytes += r->orphans[i].size_bytes;
-        }
+        struct snapshot_view *v;
+        uint64_t id;
+
+        if (r->orphans[i].kind != ORPHAN_INCOMPLETE)
+            continue;
+        if (!layout_parse_checkpoint(path_base(r->orphans[i].path), &id))
+            id = 0;
+        v = add_snapshot(&look, r->orphans[i].path, id);
+        mark_incomplete(v);
+        v->dir_bytes = r->orphans[i].size_bytes;
+        v->changed_wall_ms = r->orphans[i].changed_wall_ms;
     }
     if (job->snapshot_count > 1)
         qsort(job->snapshots, job->snapshot_count, sizeof *job->snapshots, by_id);
-    name_job(look, job);
+    name_job(in, job);
     return RC_OK;
 }
 
-/* ---- a root --------------------------------------------------------------------------------- */
-
-struct children {
-    struct arena *arena;
-    const char *dir;
-    const char **jobs, **savepoints;
-    size_t job_count, savepoint_count, cap;
-    bool is_job; /* holds a chk-<n>, or shared/ */
-};
-
-static enum rc sort_child(void *ctx, const char *name, struct err *err UNUSED)
+static enum rc print_job(struct inspect *in, const struct inspect_printer *printer,
+                         const struct snapshot_list *l, const char *dir, bool first, struct err *err)
 {
-    struct children *c = ctx;
-    uint64_t id;
+    struct job_dir_view job = {0};
+    enum rc rc;
 
-    if (layout_parse_checkpoint(name, &id) || strcmp(name, LAYOUT_SHARED) == 0)
-        c->is_job = true;
-    if (!layout_is_job_id(name) && !layout_is_savepoint(name))
-        return RC_OK;
-    if (c->job_count == c->cap || c->savepoint_count == c->cap) {
-        c->cap = c->cap == 0 ? 16 : c->cap * 2;
-        c->jobs = mem_realloc(c->jobs, c->cap * sizeof *c->jobs);
-        c->savepoints = mem_realloc(c->savepoints, c->cap * sizeof *c->savepoints);
-    }
-    if (layout_is_job_id(name))
-        c->jobs[c->job_count++] = arena_printf(c->arena, "%s/%s", c->dir, name);
-    else
-        c->savepoints[c->savepoint_count++] = arena_printf(c->arena, "%s/%s", c->dir, name);
-    return RC_OK;
-}
-
-static int by_string(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static enum rc look_at_any(struct look *look, const char *dir, struct snapshot_view *v,
-                           struct err *err)
-{
-    char path[FS_PATH_MAX];
-    struct err local = {0};
-    struct fs_stat st;
-
-    RETURN_IF_ERR(path_join(path, sizeof path, dir, LAYOUT_METADATA, err));
-    if (fs_stat(look->fs, path, &st, &local) == RC_NOT_FOUND)
-        return look_at_incomplete(look, dir, v, err);
-    return look_at_snapshot(look, dir, v, err);
-}
-
-static enum rc look_at_root(struct look *look, struct children *c, struct inspect_view *view,
-                            struct err *err)
-{
-    view->type = INSPECT_ROOT;
-    view->jobs = ARENA_ARRAY(look->arena, c->job_count, struct job_view_dir);
-    view->snapshots = ARENA_ARRAY(look->arena, c->savepoint_count, struct snapshot_view);
-    if (c->job_count > 0)
-        qsort(c->jobs, c->job_count, sizeof *c->jobs, by_string);
-    if (c->savepoint_count > 0)
-        qsort(c->savepoints, c->savepoint_count, sizeof *c->savepoints, by_string);
-    for (size_t i = 0; i < c->job_count; i++)
-        RETURN_IF_ERR(look_at_job(look, c->jobs[i], &view->jobs[view->job_count++], err));
-    for (size_t i = 0; i < c->savepoint_count; i++)
-        RETURN_IF_ERR(
-            look_at_any(look, c->savepoints[i], &view->snapshots[view->snapshot_count++], err));
-    return RC_OK;
+    arena_reset(in->job_arena);
+    GOTO_IF_ERR(look_at_job(in, dir, &job, err));
+    GOTO_IF_ERR(printer->job(in, l, &job, first, err));
+    rc = inspect_flush(in, false, err);
+out:
+    orphan_report_release(&job.orphans);
+    mem_free(job.snapshots);
+    return rc;
 }
 
 /* ---- from a path ---------------------------------------------------------------------------- */
 
-static enum rc look_at_one(struct look *look, const char *dir, struct inspect_view *view,
-                           struct err *err)
+static enum rc print_snapshot(struct inspect *in, const struct inspect_printer *printer,
+                              const struct snapshot_list *l, const struct listed_snapshot *item,
+                              bool first, struct err *err)
 {
-    view->type = INSPECT_SNAPSHOT;
-    view->snapshots = ARENA_NEW(look->arena, struct snapshot_view);
-    view->snapshot_count = 1;
-    RETURN_IF_ERR(look_at_any(look, dir, view->snapshots, err));
-    look->damaged = look->damaged || view->snapshots[0].status != SNAPSHOT_COMPLETE;
-    return RC_OK;
+    const struct checkpoint_metadata *meta;
+    struct snapshot_view v;
+
+    RETURN_IF_ERR(look_at_snapshot(in, item, &v, &meta, err));
+    if (l->type == LIST_OF_ONE && v.status != SNAPSHOT_COMPLETE)
+        in->damaged = true;
+    printer->snapshot(in, l, &v, meta, first);
+    return inspect_flush(in, false, err);
 }
 
-static enum rc look_at_dir(struct look *look, const char *dir, struct inspect_view *view,
-                           struct err *err)
+static enum rc print_all(struct inspect *in, const struct inspect_printer *printer,
+                         const struct snapshot_list *l, struct err *err)
 {
-    struct children c = {.arena = look->arena, .dir = dir};
-    char path[FS_PATH_MAX];
-    uint64_t id;
-    enum rc rc;
+    bool first = true;
 
-    RETURN_IF_ERR(path_join(path, sizeof path, dir, LAYOUT_METADATA, err));
-    if (fs_exists(look->fs, path) || layout_parse_checkpoint(path_base(dir), &id) ||
-        layout_is_savepoint(path_base(dir)))
-        return look_at_one(look, dir, view, err);
-    GOTO_IF_ERR(fs_list(look->fs, dir, sort_child, &c, err));
-    if (c.is_job) {
-        view->type = INSPECT_JOB;
-        view->jobs = ARENA_NEW(look->arena, struct job_view_dir);
-        view->job_count = 1;
-        GOTO_IF_ERR(look_at_job(look, dir, view->jobs, err));
-    } else if (c.job_count + c.savepoint_count > 0) {
-        GOTO_IF_ERR(look_at_root(look, &c, view, err));
-    } else {
-        rc = err_set(err, RC_NOT_FOUND,
-                     "%s: neither a checkpoint, a savepoint, a job's directory nor a directory of "
-                     "those",
-                     dir);
+    in->fault_room = l->type == LIST_OF_ONE ? SIZE_MAX : TABLE_FAULTS_MAX;
+    printer->begin(in, l);
+    for (size_t i = 0; i < l->job_count; i++)
+        RETURN_IF_ERR(print_job(in, printer, l, l->job_dirs[i], i == 0, err));
+    if (l->type == LIST_OF_ROOT)
+        printer->snapshots(in, l);
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->items[i].job != SNAPSHOT_ALONE)
+            continue; /* its job shows it */
+        RETURN_IF_ERR(print_snapshot(in, printer, l, &l->items[i], first, err));
+        first = false;
     }
-out:
-    mem_free(c.jobs);
-    mem_free(c.savepoints);
-    return rc;
-}
-
-static enum rc look_at_path(struct look *look, const char *given, struct inspect_view *view,
-                            struct err *err)
-{
-    char text[FS_PATH_MAX], path[FS_PATH_MAX], dir[FS_PATH_MAX];
-    struct fs_stat st;
-
-    RETURN_IF_ERR(path_from_uri(text, sizeof text, given, err));
-    RETURN_IF_ERR(path_absolute(path, sizeof path, text, err));
-    RETURN_IF_ERR(fs_stat(look->fs, path, &st, err));
-    view->path = arena_strdup(look->arena, path);
-    if (st.type == FS_DIR)
-        return look_at_dir(look, view->path, view, err);
-    if (st.type != FS_FILE || strcmp(path_base(path), LAYOUT_METADATA) != 0)
-        return err_set(err, RC_INVALID, "%s: neither a directory nor a file named _metadata", path);
-    RETURN_IF_ERR(path_dir(dir, sizeof dir, path, err));
-    return look_at_one(look, dir, view, err);
+    printer->end(in, l);
+    return inspect_flush(in, true, err);
 }
 
 enum rc inspect_path(const struct env *env, const char *path, const struct inspect_options *options,
-                     struct buf *out, bool *damaged, struct err *err)
+                     inspect_write_fn *write, void *ctx, bool *damaged, struct err *err)
 {
-    struct look look = {.fs = env->fs, .arena = arena_new(0), .options = options};
-    struct inspect_view view = {0};
+    static const struct inspect_printer *const printers[] = {
+        [INSPECT_TEXT] = &inspect_text, [INSPECT_JSON] = &inspect_json,
+        [INSPECT_HTML] = &inspect_html};
+    struct inspect in = {.env = env,
+                         .options = options,
+                         .now_wall_ms = clock_wall_ms(env->clock),
+                         .arena = arena_new(0),
+                         .job_arena = arena_new(0),
+                         .one = arena_new(0),
+                         .write = write,
+                         .write_ctx = ctx};
+    struct snapshot_list list;
     enum rc rc;
 
-    GOTO_IF_ERR(look_at_path(&look, path, &view, err));
-    if (options->json)
-        inspect_print_json(&view, options, out);
-    else
-        inspect_print_text(&view, options, out);
+    GOTO_IF_ERR(snapshot_list_make(env->fs, path, in.arena, &list, err));
+    rc = print_all(&in, printers[options->form], &list, err);
 out:
-    *damaged = look.damaged;
-    for (size_t i = 0; i < view.job_count; i++)
-        orphan_report_release(&view.jobs[i].orphans);
-    arena_free(look.arena);
+    *damaged = in.damaged;
+    buf_release(&in.out);
+    arena_free(in.one);
+    arena_free(in.job_arena);
+    arena_free(in.arena);
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "inspect");
 }

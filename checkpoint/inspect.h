@@ -1,24 +1,35 @@
 /* inspect.h - read-only report of a _metadata, a chk-<n>, a savepoint, a job's directory or a root.
  *
- * Text for people, or JSON with stable names. Damaged and incomplete checkpoints are listed with
- * the reason; a job's directory also says how many files in shared/ no readable _metadata names.
- * Nothing is locked, so a running job's directory may change under the look; nothing is ever
- * written.
+ * Text for people, JSON with stable names (docs/inspect.schema.json), or one HTML page. Damaged and
+ * incomplete checkpoints are listed with the reason; a job's directory also says how many files in
+ * shared/ no readable _metadata names. Nothing is locked, so a running job's directory may change
+ * under the look; nothing is ever written.
+ *
+ * Of a directory of many checkpoints one is in memory at a time, and some hundred bytes for each of
+ * them and for each file in shared/. Thread: any.
  */
 #ifndef VARVE_CHECKPOINT_INSPECT_H
 #define VARVE_CHECKPOINT_INSPECT_H
 
 #include "base/env.h"
+#include "base/json.h"
+#include "checkpoint/metadata.h"
 
+enum inspect_form { INSPECT_TEXT, INSPECT_JSON, INSPECT_HTML };
 struct inspect_options {
-    bool json;
-    bool files;   /* every file by name */
+    enum inspect_form form;
+    bool files;   /* of a directory of several: each of them in full; every file by name */
     bool digests; /* read every named file and compare its digest */
+    /* What an item of a list state means: an object with "what" (a few words) first, then plain
+     * values. NULL: it is not known, or damaged. The function may be NULL. */
+    json_t *(*describe)(const char *list_name, struct bytes item);
 };
-/* The report is appended to out. *damaged: something in it cannot be restored (exit code 1). Codes
- * as recovery_open, for a path that is nothing of ours. */
+/* Pieces of the report, in order. */
+typedef enum rc inspect_write_fn(void *ctx, struct bytes piece, struct err *err);
+/* *damaged: something in it cannot be restored (exit code 1). Codes as recovery_open, for a path
+ * that is nothing of ours; else what `write` returned. */
 MUST_USE enum rc inspect_path(const struct env *env, const char *path,
-                              const struct inspect_options *options, struct buf *out, bool *damaged,
-                              struct err *err);
+                              const struct inspect_options *options, inspect_write_fn *write,
+                              void *ctx, bool *damaged, struct err *err);
 
 #endif

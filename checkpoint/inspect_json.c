@@ -1,6 +1,9 @@
-/* inspect_json.c - the report as JSON: names and order are stable; new names may come. */
+/* inspect_json.c - the report as JSON: names and order are stable; new names may come.
+ *
+ * Their schema is docs/inspect.schema.json. One line for each element of the long lists. */
 #include "base/json.h"
 #include "checkpoint/inspect_priv.h"
+#include "checkpoint/snapshot_list.h"
 
 #define PREVIEW_BYTES 256
 #define PREVIEW_ITEMS 1000
@@ -18,7 +21,7 @@ static json_t *text(const char *s)
 
     if (value != NULL)
         return value;
-    print_escaped(bytes_of_str(s), SIZE_MAX, &escaped);
+    buf_append_escaped(&escaped, bytes_of_str(s), SIZE_MAX);
     value = json_string(buf_cstr(&escaped));
     buf_release(&escaped);
     return value;
@@ -83,29 +86,41 @@ static json_t *keyed_json(const struct keyed_handle *h)
     return o;
 }
 
-static json_t *list_json(const struct list_state *l, bool items)
+/* What is understood as an object; other bytes as text, on request. */
+static json_t *items_json(const struct inspect *in, const struct list_state *l)
 {
-    json_t *o = json_object(), *preview = json_array();
-    uint64_t bytes = 0;
+    json_t *list = json_array();
 
-    for (size_t i = 0; i < l->item_count; i++) {
+    for (size_t i = 0; i < l->item_count && json_array_size(list) < PREVIEW_ITEMS; i++) {
+        json_t *described = in->options->describe == NULL
+                                ? NULL
+                                : in->options->describe(l->name, l->items[i]);
         struct buf escaped = {0};
 
-        bytes += l->items[i].len;
-        if (!items || i >= PREVIEW_ITEMS)
+        if (described == NULL && !in->options->files)
             continue;
-        print_escaped(l->items[i], PREVIEW_BYTES, &escaped);
-        add(preview, json_string(buf_cstr(&escaped)));
-        buf_release(&escaped);
+        if (described == NULL) {
+            buf_append_escaped(&escaped, l->items[i], PREVIEW_BYTES);
+            described = json_string(buf_cstr(&escaped));
+            buf_release(&escaped);
+        }
+        add(list, described);
     }
+    return list;
+}
+
+static json_t *list_json(const struct inspect *in, const struct list_state *l)
+{
+    json_t *o = json_object();
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < l->item_count; i++)
+        bytes += l->items[i].len;
     put(o, "name", text(l->name));
     put(o, "mode", text(list_mode_str(l->mode)));
     put(o, "item_count", integer(l->item_count));
     put(o, "size", integer(bytes));
-    if (items)
-        put(o, "items", preview);
-    else
-        json_decref(preview);
+    put(o, "items", items_json(in, l));
     return o;
 }
 
@@ -124,7 +139,7 @@ static json_t *sizes_json(const struct metadata_sizes *s)
     return o;
 }
 
-static json_t *subtask_json(const struct subtask_state *s, bool items)
+static json_t *subtask_json(const struct inspect *in, const struct subtask_state *s)
 {
     json_t *o = json_object(), *keyed = json_array(), *lists = json_array();
     struct metadata_sizes sizes = {0};
@@ -136,20 +151,20 @@ static json_t *subtask_json(const struct subtask_state *s, bool items)
     for (size_t i = 0; i < s->keyed_count; i++)
         add(keyed, keyed_json(&s->keyed[i]));
     for (size_t i = 0; i < s->list_count; i++)
-        add(lists, list_json(&s->lists[i], items));
+        add(lists, list_json(in, &s->lists[i]));
     put(o, "keyed", keyed);
     put(o, "lists", lists);
     return o;
 }
 
-static json_t *operator_json(const struct operator_meta *op, bool items)
+static json_t *operator_json(const struct inspect *in, const struct operator_meta *op)
 {
     json_t *o = json_object(), *subtasks = json_array();
     struct metadata_sizes sizes = {0};
 
     for (size_t i = 0; i < op->subtask_count; i++) {
         subtask_metadata_sizes(&op->subtasks[i], &sizes);
-        add(subtasks, subtask_json(&op->subtasks[i], items));
+        add(subtasks, subtask_json(in, &op->subtasks[i]));
     }
     put(o, "id", text(op->id));
     put(o, "uid", text(op->uid));
@@ -167,7 +182,7 @@ static json_t *faults_json(const struct snapshot_view *v)
 {
     json_t *faults = json_array();
 
-    for (size_t i = 0; i < v->fault_count; i++) {
+    for (size_t i = 0; i < v->kept_count; i++) {
         json_t *o = json_object();
 
         put(o, "path", text(v->faults[i].path));
@@ -180,28 +195,34 @@ static json_t *faults_json(const struct snapshot_view *v)
     return faults;
 }
 
-static void put_metadata(json_t *o, const struct checkpoint_metadata *m, bool items)
+static json_t *settings_json(const struct checkpoint_metadata *m)
 {
-    json_t *settings = json_object(), *operators = json_array();
+    json_t *settings = json_object();
 
-    put(o, "job_id", text(m->job_id));
-    put(o, "job_name", text(m->job_name));
-    put(o, "trigger_ms", json_integer(m->trigger_wall_ms));
-    put(o, "completed_ms", json_integer(m->completed_wall_ms));
-    put(o, "duration_ms", json_integer(m->completed_wall_ms - m->trigger_wall_ms));
-    put(o, "varve_version", text(m->varve_version));
-    put(o, "rocksdb_version", text(m->rocksdb_version));
-    put(o, "sql", text(m->sql));
     for (size_t i = 0; i < m->setting_count; i++)
         if (json_object_set_new(settings, m->settings[i].key, text(m->settings[i].value)) != 0)
             continue; /* a key that is not UTF-8 is no option of ours */
-    put(o, "settings", settings);
+    return settings;
+}
+
+static void put_metadata(const struct inspect *in, json_t *o, const struct checkpoint_metadata *m)
+{
+    json_t *operators = json_array();
+
+    put(o, "job_id", text(m->job_id));
+    put(o, "job_name", text(m->job_name));
+    put(o, "varve_version", text(m->varve_version));
+    put(o, "rocksdb_version", text(m->rocksdb_version));
+    put(o, "sql", text(m->sql));
+    put(o, "settings", settings_json(m));
     for (size_t i = 0; i < m->operator_count; i++)
-        add(operators, operator_json(&m->operators[i], items));
+        add(operators, operator_json(in, &m->operators[i]));
     put(o, "operators", operators);
 }
 
-static json_t *snapshot_json(const struct snapshot_view *v, bool items)
+/* meta NULL: not asked for, or unreadable. */
+static json_t *snapshot_object(const struct inspect *in, const struct snapshot_view *v,
+                               const struct checkpoint_metadata *meta)
 {
     json_t *o = json_object();
 
@@ -209,36 +230,42 @@ static json_t *snapshot_json(const struct snapshot_view *v, bool items)
     put(o, "status", text(snapshot_status_str(v->status)));
     put(o, "reason", text(v->reason));
     put(o, "checkpoint_id", v->checkpoint_id == 0 ? json_null() : integer(v->checkpoint_id));
-    put(o, "kind", v->meta == NULL ? json_null() : text(snapshot_kind_str(v->meta->kind)));
+    put(o, "kind", v->readable ? text(snapshot_kind_str(v->kind)) : json_null());
     if (v->status == SNAPSHOT_INCOMPLETE) {
         put(o, "size", integer(v->dir_bytes));
         put(o, "changed_ms", json_integer(v->changed_wall_ms));
+        put(o, "age_ms", json_integer(inspect_ms_between(v->changed_wall_ms, in->now_wall_ms)));
     }
-    if (v->meta == NULL)
+    if (!v->readable)
         return o;
+    put(o, "trigger_ms", json_integer(v->trigger_wall_ms));
+    put(o, "completed_ms", json_integer(v->completed_wall_ms));
+    put(o, "duration_ms",
+        json_integer(inspect_ms_between(v->trigger_wall_ms, v->completed_wall_ms)));
+    put(o, "age_ms", json_integer(inspect_ms_between(v->completed_wall_ms, in->now_wall_ms)));
     put(o, "sizes", sizes_json(&v->sizes));
+    put(o, "only", v->only_known ? integer(v->only_bytes) : json_null());
     put(o, "metadata_size", integer(v->metadata_bytes));
     put(o, "linked", integer(v->linked_bytes));
     put(o, "not_linked", integer(v->single_bytes));
+    put(o, "fault_count", integer(v->fault_count));
     put(o, "faults", faults_json(v));
-    put_metadata(o, v->meta, items);
+    if (meta != NULL)
+        put_metadata(in, o, meta);
     return o;
 }
 
-static json_t *orphans_json(const struct orphan_report *r)
+static json_t *orphan_json(const struct inspect *in, const struct orphan *orphan)
 {
-    json_t *list = json_array();
+    json_t *o = json_object();
 
-    for (size_t i = 0; i < r->orphan_count; i++) {
-        json_t *o = json_object();
-
-        put(o, "kind", text(orphan_kind_str(r->orphans[i].kind)));
-        put(o, "path", text(r->orphans[i].path));
-        put(o, "size", integer(r->orphans[i].size_bytes));
-        put(o, "changed_ms", json_integer(r->orphans[i].changed_wall_ms));
-        add(list, o);
-    }
-    return list;
+    put(o, "kind", text(orphan_kind_str(orphan->kind)));
+    put(o, "reason", text(orphan_reason_str(orphan->kind)));
+    put(o, "path", text(orphan->path));
+    put(o, "size", integer(orphan->size_bytes));
+    put(o, "changed_ms", json_integer(orphan->changed_wall_ms));
+    put(o, "age_ms", json_integer(inspect_ms_between(orphan->changed_wall_ms, in->now_wall_ms)));
+    return o;
 }
 
 static json_t *ended_json(const struct ended *e)
@@ -254,66 +281,112 @@ static json_t *ended_json(const struct ended *e)
     return o;
 }
 
-static void put_job(json_t *o, const struct job_view_dir *job, bool items)
+/* All of a job but its lists. */
+static json_t *job_object(const struct job_dir_view *job)
 {
-    json_t *checkpoints = json_array(), *shared = json_object();
+    const struct orphan_report *r = &job->orphans;
+    json_t *o = json_object(), *shared = json_object();
 
     put(o, "path", text(job->dir));
     put(o, "job_id", text(job->job_id));
     put(o, "job_name", text(job->job_name));
-    put(o, "newest_seen_id", integer(job->orphans.newest_seen_id));
-    put(shared, "files", integer(job->orphans.shared_file_count));
-    put(shared, "size", integer(job->orphans.shared_bytes));
-    put(shared, "unreferenced_files", integer(job->unreferenced_count));
-    put(shared, "unreferenced_size", integer(job->unreferenced_bytes));
+    put(o, "newest_seen_id", integer(r->newest_seen_id));
+    put(shared, "files", integer(r->shared_file_count));
+    put(shared, "size", integer(r->shared_bytes));
+    put(shared, "unreferenced_files", integer(r->unnamed_count));
+    put(shared, "unreferenced_size", integer(r->unnamed_bytes));
     put(o, "shared", shared);
-    put(o, "orphans", orphans_json(&job->orphans));
-    if (job->orphans.ended.job_name != NULL)
-        put(o, "ended", ended_json(&job->orphans.ended));
-    if (job->orphans.ended_fault != NULL)
-        put(o, "ended_fault", text(job->orphans.ended_fault));
-    for (size_t i = 0; i < job->snapshot_count; i++)
-        add(checkpoints, snapshot_json(&job->snapshots[i], items));
-    put(o, "checkpoints", checkpoints);
-}
-
-static void put_root(json_t *o, const struct inspect_view *v, bool items)
-{
-    json_t *jobs = json_array(), *savepoints = json_array();
-
-    for (size_t i = 0; i < v->job_count; i++) {
-        json_t *job = json_object();
-
-        put_job(job, &v->jobs[i], items);
-        add(jobs, job);
+    if (r->ended.job_name != NULL)
+        put(o, "ended", ended_json(&r->ended));
+    if (r->ended_fault != NULL)
+        put(o, "ended_fault", text(r->ended_fault));
+    if (job->newest_meta != NULL) {
+        put(o, "sql", text(job->newest_meta->sql));
+        put(o, "settings", settings_json(job->newest_meta));
     }
-    for (size_t i = 0; i < v->snapshot_count; i++)
-        add(savepoints, snapshot_json(&v->snapshots[i], items));
-    put(o, "path", text(v->path));
-    put(o, "jobs", jobs);
-    put(o, "savepoints", savepoints);
+    return o;
 }
 
-void inspect_print_json(const struct inspect_view *v, const struct inspect_options *options,
-                        struct buf *out)
+/* ---- the printer ---------------------------------------------------------------------------- */
+
+static void append(struct inspect *in, json_t *value_take)
 {
-    json_t *o = json_object();
-
-    switch (v->type) {
-    case INSPECT_SNAPSHOT:
-        put(o, "type", text("snapshot"));
-        put(o, "snapshot", snapshot_json(&v->snapshots[0], options->files));
-        break;
-    case INSPECT_JOB:
-        put(o, "type", text("job"));
-        put_job(o, &v->jobs[0], options->files);
-        break;
-    case INSPECT_ROOT:
-        put(o, "type", text("root"));
-        put_root(o, v, options->files);
-        break;
-    }
-    json_dump_to(o, true, out);
-    buf_append_str(out, "\n");
-    json_decref(o);
+    json_dump_to(value_take, false, &in->out);
+    json_decref(value_take);
 }
+
+/* An object whose last member, a list, follows piece by piece: without its end. */
+static void append_open(struct inspect *in, json_t *object_take)
+{
+    append(in, object_take);
+    in->out.len--; /* the brace */
+}
+
+static void append_element(struct inspect *in, bool first, json_t *value_take)
+{
+    buf_append_str(&in->out, first ? "\n" : ",\n");
+    append(in, value_take);
+}
+
+static void json_begin(struct inspect *in, const struct snapshot_list *l)
+{
+    buf_printf(&in->out, "{\"type\":\"%s\"", snapshot_list_type_str(l->type));
+    if (l->type == LIST_OF_ROOT) {
+        buf_append_str(&in->out, ",\"path\":");
+        append(in, text(l->path));
+        buf_append_str(&in->out, ",\"jobs\":[");
+    }
+}
+
+static enum rc json_job(struct inspect *in, const struct snapshot_list *l, const struct job_dir_view *job,
+                        bool first, struct err *err)
+{
+    size_t start;
+
+    buf_append_str(&in->out, l->type == LIST_OF_JOB ? "," : first ? "\n" : ",\n");
+    start = in->out.len;
+    append_open(in, job_object(job));
+    if (l->type == LIST_OF_JOB) { /* its members are the report's own: without its brace */
+        in->out.len--;
+        memmove(in->out.data + start, in->out.data + start + 1, in->out.len - start);
+    }
+    buf_append_str(&in->out, ",\"orphans\":[");
+    for (size_t i = 0; i < job->orphans.orphan_count; i++) {
+        append_element(in, i == 0, orphan_json(in, &job->orphans.orphans[i]));
+        RETURN_IF_ERR(inspect_flush(in, false, err));
+    }
+    buf_append_str(&in->out, "],\"checkpoints\":[");
+    for (size_t i = 0; i < job->snapshot_count; i++) {
+        const struct snapshot_view *v = &job->snapshots[i];
+        bool whole = in->options->files && v->readable;
+
+        append_element(in, i == 0, snapshot_object(in, v, whole ? inspect_reread(in, v) : NULL));
+        RETURN_IF_ERR(inspect_flush(in, false, err));
+    }
+    buf_append_str(&in->out, l->type == LIST_OF_JOB ? "]" : "]}");
+    return RC_OK;
+}
+
+static void json_snapshots(struct inspect *in, const struct snapshot_list *l UNUSED)
+{
+    buf_append_str(&in->out, "],\"savepoints\":[");
+}
+
+static void json_snapshot(struct inspect *in, const struct snapshot_list *l, const struct snapshot_view *v,
+                          const struct checkpoint_metadata *meta, bool first)
+{
+    if (l->type == LIST_OF_ONE)
+        buf_append_str(&in->out, ",\"snapshot\":");
+    if (l->type == LIST_OF_ROOT)
+        append_element(in, first, snapshot_object(in, v, meta));
+    else
+        append(in, snapshot_object(in, v, meta));
+}
+
+static void json_end(struct inspect *in, const struct snapshot_list *l)
+{
+    buf_append_str(&in->out, l->type == LIST_OF_ROOT ? "]}\n" : "}\n");
+}
+
+const struct inspect_printer inspect_json = {json_begin, json_job, json_snapshots, json_snapshot,
+                                             json_end};

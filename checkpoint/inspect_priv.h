@@ -1,5 +1,5 @@
-/* inspect_priv.h - what inspect.c collects and inspect_text.c and inspect_json.c print. For this
- * folder only. */
+/* inspect_priv.h - what inspect.c collects and inspect_text.c, inspect_json.c and inspect_html.c
+ * print. For this folder only. */
 #ifndef VARVE_CHECKPOINT_INSPECT_PRIV_H
 #define VARVE_CHECKPOINT_INSPECT_PRIV_H
 
@@ -19,47 +19,99 @@ const char *list_mode_str(enum list_mode mode);
 const char *keyed_kind_str(enum keyed_handle_kind kind);
 const char *file_scope_str(enum file_scope scope);
 
+/* One line of a table: what is kept of a snapshot once its _metadata is forgotten. */
 struct snapshot_view {
     const char *dir;
     uint64_t checkpoint_id; /* of its name when _metadata is unreadable; 0: unknown */
     enum snapshot_status status;
-    const char *reason;               /* "" when complete */
-    struct checkpoint_metadata *meta; /* NULL: unreadable */
+    const char *reason; /* "" when complete */
+    bool readable;      /* has a _metadata that can be read: the fields up to the faults are set */
+    enum checkpoint_kind kind;
+    int64_t trigger_wall_ms, completed_wall_ms;
     uint64_t metadata_bytes;
     struct metadata_sizes sizes;
+    bool only_known;     /* all others of its directory were read */
+    uint64_t only_bytes; /* that no other names: what deleting it would free */
     uint64_t linked_bytes; /* of files that have another name somewhere */
     uint64_t single_bytes; /* of files that have none */
-    size_t fault_count;
+    size_t fault_count;    /* all of them */
+    size_t kept_count;     /* of a table the first ones only */
     struct recovery_fault *faults;
     uint64_t dir_bytes;      /* incomplete: what lies in it */
     int64_t changed_wall_ms; /* incomplete */
 };
-struct job_view_dir {
+struct job_dir_view {
     const char *dir, *job_id, *job_name; /* "" unknown */
     size_t snapshot_count;
     struct snapshot_view *snapshots; /* ascending ids */
     struct orphan_report orphans;
-    size_t unreferenced_count; /* of shared files */
-    uint64_t unreferenced_bytes;
+    /* The newest that can be read; NULL: none. In the job's arena. */
+    const struct snapshot_view *newest;
+    const struct checkpoint_metadata *newest_meta;
 };
-enum inspect_type { INSPECT_SNAPSHOT, INSPECT_JOB, INSPECT_ROOT };
-struct inspect_view {
-    enum inspect_type type;
-    const char *path;
-    size_t job_count;
-    struct job_view_dir *jobs;
-    size_t snapshot_count; /* the one, or a root's savepoints */
-    struct snapshot_view *snapshots;
-};
-void inspect_print_text(const struct inspect_view *v, const struct inspect_options *options,
-                        struct buf *out);
-void inspect_print_json(const struct inspect_view *v, const struct inspect_options *options,
-                        struct buf *out);
 
+/* The look under way, and its printer's output. */
+struct inspect {
+    const struct env *env;
+    const struct inspect_options *options;
+    int64_t now_wall_ms;
+    struct arena *arena; /* of the whole look; and of the job at hand: */
+    struct arena *job_arena;
+    struct arena *one; /* of the snapshot at hand */
+    size_t fault_room; /* how many more faults are kept */
+    bool damaged;
+    struct buf out; /* not written yet */
+    inspect_write_fn *write;
+    void *write_ctx;
+};
+/* Hands on what has gathered, when it is much or `all`. */
+MUST_USE enum rc inspect_flush(struct inspect *in, bool all, struct err *err);
+/* The _metadata of a snapshot seen before, in in->one, anew; NULL: it has become unreadable. */
+const struct checkpoint_metadata *inspect_reread(struct inspect *in, const struct snapshot_view *v);
+
+struct snapshot_list;
+/* A form of the report: calls in the order begin, job.., snapshots, snapshot.., end. They append to in->out. */
+struct inspect_printer {
+    void (*begin)(struct inspect *in, const struct snapshot_list *l);
+    enum rc (*job)(struct inspect *in, const struct snapshot_list *l, const struct job_dir_view *job,
+                   bool first, struct err *err);
+    void (*snapshots)(struct inspect *in, const struct snapshot_list *l); /* a root's savepoints follow */
+    void (*snapshot)(struct inspect *in, const struct snapshot_list *l, const struct snapshot_view *v,
+                     const struct checkpoint_metadata *meta, bool first);
+    void (*end)(struct inspect *in, const struct snapshot_list *l);
+};
+extern const struct inspect_printer inspect_text, inspect_json, inspect_html;
+
+/* ---- what printers share -------------------------------------------------------------------- */
+
+/* Times come out of files: what does not fit is the largest that does. */
+static inline int64_t inspect_ms_between(int64_t from_wall_ms, int64_t to_wall_ms)
+{
+    int64_t ms;
+
+    return __builtin_sub_overflow(to_wall_ms, from_wall_ms, &ms) ? INT64_MAX : ms;
+}
+#define INSPECT_TEXT_MAX 32
+const char *inspect_size_text(uint64_t bytes, char out[INSPECT_TEXT_MAX]); /* "1.2 MB" */
+const char *inspect_time_text(int64_t wall_ms, char out[INSPECT_TEXT_MAX]); /* ISO 8601, UTC */
+/* "3d 4h", and with "ago"; of a time to come "future", "in the future". */
+const char *inspect_age_text(const struct inspect *in, int64_t wall_ms, char out[INSPECT_TEXT_MAX]);
+const char *inspect_ago_text(const struct inspect *in, int64_t wall_ms, char out[INSPECT_TEXT_MAX]);
 /* Keys of an operator, where its handles know them. */
 uint64_t operator_entry_count(const struct operator_meta *op);
-/* Bytes outside printable ASCII as \xNN, a backslash doubled; at most `max` bytes of the input,
- * then "...". */
-void print_escaped(struct bytes b, size_t max, struct buf *out);
+/* The first handle of an operator that has states, which stands for all; NULL. */
+const struct keyed_handle *operator_states(const struct operator_meta *op);
+/* "file position: path a.csv, offset 12" of a described item. */
+void print_described(json_t *described, struct buf *out);
+
+/* ---- parts of the page ---------------------------------------------------------------------- */
+
+/* A text of others, safe between tags and in quoted attributes: markup escaped, what is not UTF-8
+ * and control characters replaced. */
+void html_text(const char *s, struct buf *out);
+/* Sizes and durations of a job's checkpoints, as SVG. */
+void html_chart(const struct job_dir_view *job, struct buf *out);
+/* Which of its newest checkpoints use which of their largest shared files. Reads those again. */
+void html_shared(struct inspect *in, const struct job_dir_view *job, struct buf *out);
 
 #endif

@@ -1,48 +1,14 @@
 /* inspect_text.c - the report for people. */
 #include "checkpoint/inspect_priv.h"
+#include "checkpoint/snapshot_list.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
-#define TEXT_MAX 32
+#define TEXT_MAX INSPECT_TEXT_MAX
 #define PREVIEW_BYTES 100
 #define PREVIEW_ITEMS 20
-
-/* "1.2 MB"; exact below 10,000 bytes. */
-static const char *size_text(uint64_t bytes, char out[TEXT_MAX])
-{
-    static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
-    double v = (double)bytes / 1000;
-    size_t unit = 0;
-
-    if (bytes < 10000) {
-        snprintf(out, TEXT_MAX, "%" PRIu64 " B", bytes);
-        return out;
-    }
-    while (v >= 1000 && unit + 1 < ARRAY_LEN(units)) {
-        v /= 1000;
-        unit++;
-    }
-    snprintf(out, TEXT_MAX, "%.1f %s", v, units[unit]);
-    return out;
-}
-
-/* ISO 8601, UTC. */
-static const char *time_text(int64_t wall_ms, char out[TEXT_MAX])
-{
-    time_t seconds = (time_t)(wall_ms / 1000 - (wall_ms % 1000 < 0));
-    struct tm tm;
-    size_t len = 0;
-
-    if (gmtime_r(&seconds, &tm) != NULL)
-        len = strftime(out, TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
-    if (len == 0)
-        snprintf(out, TEXT_MAX, "%" PRId64 " ms", wall_ms);
-    else
-        snprintf(out + len, TEXT_MAX - len, ".%03dZ", (int)(wall_ms - (int64_t)seconds * 1000));
-    return out;
-}
+#define ORPHANS_SHOWN 1000
 
 static const char *id_text(const struct snapshot_view *v)
 {
@@ -53,33 +19,25 @@ static const char *id_text(const struct snapshot_view *v)
 
 static void print_states(const struct operator_meta *op, struct buf *out)
 {
-    /* All handles of an operator have the same states: the first one that has any stands for all.
-     */
-    for (size_t s = 0; s < op->subtask_count; s++)
-        for (size_t k = 0; k < op->subtasks[s].keyed_count; k++) {
-            const struct keyed_handle *h = &op->subtasks[s].keyed[k];
+    const struct keyed_handle *h = operator_states(op);
 
-            for (size_t i = 0; i < h->state_count; i++) {
-                const struct state_desc *d = &h->states[i];
+    for (size_t i = 0; h != NULL && i < h->state_count; i++) {
+        const struct state_desc *d = &h->states[i];
 
-                buf_printf(out, "    state %s: %s, key %s", d->name, state_kind_str(d->kind),
-                           d->key_type);
-                if (strcmp(d->namespace_type, "VOID") != 0)
-                    buf_printf(out, ", namespace %s", d->namespace_type);
-                if (d->user_key_type[0] != '\0')
-                    buf_printf(out, ", map key %s", d->user_key_type);
-                if (d->value_type[0] != '\0')
-                    buf_printf(out, ", value %s", d->value_type);
-                if (d->ttl_ms > 0)
-                    buf_printf(out, ", ttl %" PRIu64 " ms", d->ttl_ms);
-                if (d->operand_operator[0] != '\0')
-                    buf_printf(out, ", may hold operands of %s %u", d->operand_operator,
-                               d->operand_version);
-                buf_append_str(out, "\n");
-            }
-            if (h->state_count > 0)
-                return;
-        }
+        buf_printf(out, "    state %s: %s, key %s", d->name, state_kind_str(d->kind), d->key_type);
+        if (strcmp(d->namespace_type, "VOID") != 0)
+            buf_printf(out, ", namespace %s", d->namespace_type);
+        if (d->user_key_type[0] != '\0')
+            buf_printf(out, ", map key %s", d->user_key_type);
+        if (d->value_type[0] != '\0')
+            buf_printf(out, ", value %s", d->value_type);
+        if (d->ttl_ms > 0)
+            buf_printf(out, ", ttl %" PRIu64 " ms", d->ttl_ms);
+        if (d->operand_operator[0] != '\0')
+            buf_printf(out, ", may hold operands of %s %u", d->operand_operator,
+                       d->operand_version);
+        buf_append_str(out, "\n");
+    }
 }
 
 static void print_files(const struct keyed_handle *h, struct buf *out)
@@ -91,12 +49,38 @@ static void print_files(const struct keyed_handle *h, struct buf *out)
 
         buf_printf(out, "        %-20s %10s  %-9s %s%s\n",
                    f->local_name[0] == '\0' ? "(stream)" : f->local_name,
-                   size_text(f->size_bytes, size), file_scope_str(f->scope),
+                   inspect_size_text(f->size_bytes, size), file_scope_str(f->scope),
                    f->path == NULL ? "" : f->path, f->newly_written ? "  new" : "");
     }
 }
 
-static void print_list(const struct list_state *l, bool items, struct buf *out)
+/* What is understood is always shown, other bytes only on request. */
+static void print_items(const struct inspect *in, const struct list_state *l, struct buf *out)
+{
+    size_t shown = 0;
+
+    for (size_t i = 0; i < l->item_count; i++) {
+        json_t *described = in->options->describe == NULL
+                                ? NULL
+                                : in->options->describe(l->name, l->items[i]);
+
+        if (described == NULL && !in->options->files)
+            continue;
+        if (shown++ < PREVIEW_ITEMS) {
+            buf_append_str(out, "        ");
+            if (described != NULL)
+                print_described(described, out);
+            else
+                buf_append_escaped(out, l->items[i], PREVIEW_BYTES);
+            buf_append_str(out, "\n");
+        }
+        json_decref(described);
+    }
+    if (shown > PREVIEW_ITEMS)
+        buf_printf(out, "        ... and %zu more\n", shown - PREVIEW_ITEMS);
+}
+
+static void print_list(const struct inspect *in, const struct list_state *l, struct buf *out)
 {
     char size[TEXT_MAX];
     uint64_t bytes = 0;
@@ -104,19 +88,11 @@ static void print_list(const struct list_state *l, bool items, struct buf *out)
     for (size_t i = 0; i < l->item_count; i++)
         bytes += l->items[i].len;
     buf_printf(out, "      list %s: %s, %zu items, %s\n", l->name, list_mode_str(l->mode),
-               l->item_count, size_text(bytes, size));
-    for (size_t i = 0; items && i < l->item_count; i++) {
-        if (i == PREVIEW_ITEMS) {
-            buf_printf(out, "        ... and %zu more\n", l->item_count - i);
-            break;
-        }
-        buf_append_str(out, "        ");
-        print_escaped(l->items[i], PREVIEW_BYTES, out);
-        buf_append_str(out, "\n");
-    }
+               l->item_count, inspect_size_text(bytes, size));
+    print_items(in, l, out);
 }
 
-static void print_subtask(const struct subtask_state *s, bool files, struct buf *out)
+static void print_subtask(const struct inspect *in, const struct subtask_state *s, struct buf *out)
 {
     struct metadata_sizes sizes = {0};
     char full[TEXT_MAX], new[TEXT_MAX];
@@ -129,7 +105,7 @@ static void print_subtask(const struct subtask_state *s, bool files, struct buf 
     if (s->keyed_count + s->list_count == 0)
         return;
     buf_printf(out, "    subtask %" PRIu32 ": %s, new %s\n", s->subtask_index,
-               size_text(sizes.full_bytes, full), size_text(sizes.new_bytes, new));
+               inspect_size_text(sizes.full_bytes, full), inspect_size_text(sizes.new_bytes, new));
     for (size_t k = 0; k < s->keyed_count; k++) {
         const struct keyed_handle *h = &s->keyed[k];
 
@@ -138,14 +114,15 @@ static void print_subtask(const struct subtask_state *s, bool files, struct buf 
         if (h->entry_count > 0)
             buf_printf(out, ", %" PRIu64 " keys", h->entry_count);
         buf_append_str(out, "\n");
-        if (files)
+        if (in->options->files)
             print_files(h, out);
     }
     for (size_t l = 0; l < s->list_count; l++)
-        print_list(&s->lists[l], files, out);
+        print_list(in, &s->lists[l], out);
 }
 
-static void print_operator(const struct operator_meta *op, bool files, struct buf *out)
+static void print_operator(const struct inspect *in, const struct operator_meta *op,
+                           struct buf *out)
 {
     struct metadata_sizes sizes = {0};
     char full[TEXT_MAX], new[TEXT_MAX];
@@ -155,8 +132,8 @@ static void print_operator(const struct operator_meta *op, bool files, struct bu
         subtask_metadata_sizes(&op->subtasks[s], &sizes);
     buf_printf(out, "  operator %s\n", op->name);
     buf_printf(out, "    id %s, parallelism %" PRIu32 ", max parallelism %" PRIu32 ", %s, new %s",
-               op->id, op->parallelism, op->key_group_count, size_text(sizes.full_bytes, full),
-               size_text(sizes.new_bytes, new));
+               op->id, op->parallelism, op->key_group_count,
+               inspect_size_text(sizes.full_bytes, full), inspect_size_text(sizes.new_bytes, new));
     if (op->uid[0] != '\0')
         buf_printf(out, ", uid %s", op->uid);
     if (keys > 0)
@@ -164,15 +141,18 @@ static void print_operator(const struct operator_meta *op, bool files, struct bu
     buf_printf(out, "%s\n", op->finished ? ", finished" : "");
     print_states(op, out);
     for (size_t s = 0; s < op->subtask_count; s++)
-        print_subtask(&op->subtasks[s], files, out);
+        print_subtask(in, &op->subtasks[s], out);
 }
 
 static void print_faults(const struct snapshot_view *v, const char *indent, struct buf *out)
 {
-    for (size_t i = 0; i < v->fault_count; i++)
+    for (size_t i = 0; i < v->kept_count; i++)
         buf_printf(out, "%s%s (%" PRIu64 " bytes, operator \"%s\" subtask %" PRIu32 "): %s\n",
                    indent, v->faults[i].path, v->faults[i].size_bytes, v->faults[i].operator_name,
                    v->faults[i].subtask_index, v->faults[i].reason);
+    if (v->fault_count > v->kept_count)
+        buf_printf(out, "%s... and %zu more: varve inspect %s lists them all\n", indent,
+                   v->fault_count - v->kept_count, v->dir);
 }
 
 static void print_sizes(const struct snapshot_view *v, struct buf *out)
@@ -183,86 +163,120 @@ static void print_sizes(const struct snapshot_view *v, struct buf *out)
     buf_printf(out,
                "  size %s: shared %s in %" PRIu64 " files, exclusive %s in %" PRIu64
                ", inline %s in %" PRIu64 "; new %s\n",
-               size_text(s->full_bytes, a), size_text(s->shared_bytes, b), s->shared_count,
-               size_text(s->exclusive_bytes, c), s->exclusive_count, size_text(s->inline_bytes, d),
-               s->inline_count, size_text(s->new_bytes, e));
+               inspect_size_text(s->full_bytes, a), inspect_size_text(s->shared_bytes, b),
+               s->shared_count, inspect_size_text(s->exclusive_bytes, c), s->exclusive_count,
+               inspect_size_text(s->inline_bytes, d), s->inline_count,
+               inspect_size_text(s->new_bytes, e));
+    if (v->only_known)
+        buf_printf(out, "  no other checkpoint here names %s of it\n",
+                   inspect_size_text(v->only_bytes, a));
     buf_printf(out, "  _metadata %s; files that are hard links %s, that are not %s\n",
-               size_text(v->metadata_bytes, a), size_text(v->linked_bytes, b),
-               size_text(v->single_bytes, c));
+               inspect_size_text(v->metadata_bytes, a), inspect_size_text(v->linked_bytes, b),
+               inspect_size_text(v->single_bytes, c));
 }
 
-static void print_snapshot(const struct snapshot_view *v, bool files, struct buf *out)
+/* Each line of it behind an indent, so that it cannot be taken for ours. */
+static void print_sql(const char *sql, struct buf *out)
 {
-    const struct checkpoint_metadata *m = v->meta;
-    char when[TEXT_MAX], size[TEXT_MAX];
+    if (sql[0] == '\0')
+        return;
+    buf_append_str(out, "  SQL:\n");
+    while (sql[0] != '\0') {
+        size_t len = strcspn(sql, "\n");
+
+        buf_printf(out, "    %.*s\n", (int)len, sql);
+        sql += len + (sql[len] == '\n');
+    }
+}
+
+/* All but the first line. */
+static void print_inside(const struct inspect *in, const struct snapshot_view *v,
+                         const struct checkpoint_metadata *m, struct buf *out)
+{
+    char when[TEXT_MAX], age[TEXT_MAX];
+
+    buf_printf(out, "  %s %" PRIu64 " of job \"%s\" (%s)\n", snapshot_kind_str(m->kind),
+               m->checkpoint_id, m->job_name, m->job_id);
+    buf_printf(out,
+               "  triggered %s, complete after %" PRId64 " ms, %s; varve %s, RocksDB %s\n",
+               inspect_time_text(m->trigger_wall_ms, when),
+               inspect_ms_between(m->trigger_wall_ms, m->completed_wall_ms),
+               inspect_ago_text(in, m->completed_wall_ms, age),
+               m->varve_version, m->rocksdb_version);
+    print_sizes(v, out);
+    for (size_t i = 0; i < m->operator_count; i++)
+        print_operator(in, &m->operators[i], out);
+    for (size_t i = 0; i < m->setting_count; i++)
+        buf_printf(out, "  set %s = %s\n", m->settings[i].key, m->settings[i].value);
+    print_sql(m->sql, out);
+}
+
+static void print_snapshot(const struct inspect *in, const struct snapshot_view *v,
+                           const struct checkpoint_metadata *m, struct buf *out)
+{
+    char when[TEXT_MAX], size[TEXT_MAX], age[TEXT_MAX];
 
     buf_printf(out, "%s: %s\n", v->dir, snapshot_status_str(v->status));
     if (v->reason[0] != '\0')
         buf_printf(out, "  %s\n", v->reason);
     if (v->status == SNAPSHOT_INCOMPLETE)
-        buf_printf(out, "  %s, last changed %s\n", size_text(v->dir_bytes, size),
-                   time_text(v->changed_wall_ms, when));
-    if (m == NULL)
-        return;
+        buf_printf(out, "  %s, last changed %s, %s\n", inspect_size_text(v->dir_bytes, size),
+                   inspect_time_text(v->changed_wall_ms, when),
+                   inspect_ago_text(in, v->changed_wall_ms, age));
     print_faults(v, "    ", out);
-    buf_printf(out, "  %s %" PRIu64 " of job \"%s\" (%s)\n", snapshot_kind_str(m->kind),
-               m->checkpoint_id, m->job_name, m->job_id);
-    buf_printf(out, "  triggered %s, complete after %" PRId64 " ms; varve %s, RocksDB %s\n",
-               time_text(m->trigger_wall_ms, when), m->completed_wall_ms - m->trigger_wall_ms,
-               m->varve_version, m->rocksdb_version);
-    print_sizes(v, out);
-    for (size_t i = 0; i < m->operator_count; i++)
-        print_operator(&m->operators[i], files, out);
-    for (size_t i = 0; files && i < m->setting_count; i++)
-        buf_printf(out, "  set %s = %s\n", m->settings[i].key, m->settings[i].value);
+    if (m != NULL)
+        print_inside(in, v, m, out);
 }
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-static void print_row(const struct snapshot_view *v, struct buf *out)
+#define ROW_FORMAT "  %-12s %-11s %-11s %-25s %7s %10s %10s %10s %10s %10s %10s %10s\n"
+
+static void print_row(const struct inspect *in, const struct snapshot_view *v, struct buf *out)
 {
     const struct metadata_sizes *s = &v->sizes;
-    char when[TEXT_MAX], full[TEXT_MAX], new[TEXT_MAX], shared[TEXT_MAX], exclusive[TEXT_MAX],
-        inlined[TEXT_MAX];
+    char when[TEXT_MAX], ms[TEXT_MAX], age[TEXT_MAX], full[TEXT_MAX], new[TEXT_MAX],
+        only[TEXT_MAX], shared[TEXT_MAX], exclusive[TEXT_MAX], inlined[TEXT_MAX];
 
-    if (v->meta == NULL) {
+    if (!v->readable) {
         buf_printf(out, "  %-12s %-11s %-11s %s", id_text(v), "-", snapshot_status_str(v->status),
                    v->reason);
         if (v->status == SNAPSHOT_INCOMPLETE)
-            buf_printf(out, ", %s, last changed %s", size_text(v->dir_bytes, full),
-                       time_text(v->changed_wall_ms, when));
+            buf_printf(out, ", %s, last changed %s, %s", inspect_size_text(v->dir_bytes, full),
+                       inspect_time_text(v->changed_wall_ms, when),
+                       inspect_ago_text(in, v->changed_wall_ms, age));
         buf_append_str(out, "\n");
         return;
     }
-    buf_printf(out, "  %-12s %-11s %-11s %-25s %7" PRId64 " %10s %10s %10s %10s %10s\n", id_text(v),
-               snapshot_kind_str(v->meta->kind), snapshot_status_str(v->status),
-               time_text(v->meta->completed_wall_ms, when),
-               v->meta->completed_wall_ms - v->meta->trigger_wall_ms,
-               size_text(s->full_bytes, full), size_text(s->new_bytes, new),
-               size_text(s->shared_bytes, shared), size_text(s->exclusive_bytes, exclusive),
-               size_text(s->inline_bytes, inlined));
+    snprintf(ms, sizeof ms, "%" PRId64,
+             inspect_ms_between(v->trigger_wall_ms, v->completed_wall_ms));
+    buf_printf(out, ROW_FORMAT, id_text(v), snapshot_kind_str(v->kind),
+               snapshot_status_str(v->status), inspect_time_text(v->completed_wall_ms, when), ms,
+               inspect_age_text(in, v->completed_wall_ms, age),
+               inspect_size_text(s->full_bytes, full), inspect_size_text(s->new_bytes, new),
+               v->only_known ? inspect_size_text(v->only_bytes, only) : "?",
+               inspect_size_text(s->shared_bytes, shared),
+               inspect_size_text(s->exclusive_bytes, exclusive),
+               inspect_size_text(s->inline_bytes, inlined));
     if (v->status == SNAPSHOT_DAMAGED)
         buf_printf(out, "    %s\n", v->reason);
     print_faults(v, "    ", out);
 }
 
-static void print_head(struct buf *out)
+static void print_orphans(const struct inspect *in, const struct orphan_report *r, struct buf *out)
 {
-    buf_printf(out, "  %-12s %-11s %-11s %-25s %7s %10s %10s %10s %10s %10s\n", "SNAPSHOT", "KIND",
-               "STATUS", "COMPLETED", "MS", "FULL", "NEW", "SHARED", "EXCLUSIVE", "INLINE");
-}
+    char age[TEXT_MAX], size[TEXT_MAX];
 
-static void print_orphans(const struct orphan_report *r, struct buf *out)
-{
-    char when[TEXT_MAX], size[TEXT_MAX];
-
-    for (size_t i = 0; i < r->orphan_count; i++)
+    for (size_t i = 0; i < r->orphan_count && i < ORPHANS_SHOWN; i++)
         buf_printf(out, "    %s %s, %s, last changed %s\n", orphan_kind_str(r->orphans[i].kind),
-                   r->orphans[i].path, size_text(r->orphans[i].size_bytes, size),
-                   time_text(r->orphans[i].changed_wall_ms, when));
+                   r->orphans[i].path, inspect_size_text(r->orphans[i].size_bytes, size),
+                   inspect_ago_text(in, r->orphans[i].changed_wall_ms, age));
+    if (r->orphan_count > ORPHANS_SHOWN)
+        buf_printf(out, "    ... and %zu more: varve orphans lists them all\n",
+                   r->orphan_count - ORPHANS_SHOWN);
 }
 
-static void print_end(const struct ended *e, struct buf *out)
+static void print_end_note(const struct ended *e, struct buf *out)
 {
     unsigned long long id = e->checkpoint_id;
 
@@ -273,53 +287,82 @@ static void print_end(const struct ended *e, struct buf *out)
                    e->job_name, e->job_id);
 }
 
-static void print_job(const struct job_view_dir *job, bool files, struct buf *out)
+static void print_job_foot(const struct inspect *in, const struct job_dir_view *job,
+                           struct buf *out)
 {
+    const struct orphan_report *r = &job->orphans;
     char a[TEXT_MAX], b[TEXT_MAX];
 
-    buf_printf(out, "%s: job \"%s\" (%s)\n", job->dir, job->job_name, job->job_id);
-    if (job->snapshot_count == 0)
-        buf_append_str(out, "  no checkpoint\n");
-    else
-        print_head(out);
-    for (size_t i = 0; i < job->snapshot_count; i++)
-        print_row(&job->snapshots[i], out);
     buf_printf(out, "  shared/: %zu files, %s; %zu of them, %s, in no readable _metadata\n",
-               job->orphans.shared_file_count, size_text(job->orphans.shared_bytes, a),
-               job->unreferenced_count, size_text(job->unreferenced_bytes, b));
-    if (job->orphans.ended.job_name != NULL)
-        print_end(&job->orphans.ended, out);
-    if (job->orphans.ended_fault != NULL)
-        buf_printf(out, "  %s\n", job->orphans.ended_fault);
-    if (files) {
-        print_orphans(&job->orphans, out);
-        for (size_t i = 0; i < job->snapshot_count; i++)
-            print_snapshot(&job->snapshots[i], true, out);
-    }
+               r->shared_file_count, inspect_size_text(r->shared_bytes, a), r->unnamed_count,
+               inspect_size_text(r->unnamed_bytes, b));
+    if (r->ended.job_name != NULL)
+        print_end_note(&r->ended, out);
+    if (r->ended_fault != NULL)
+        buf_printf(out, "  %s\n", r->ended_fault);
+    if (in->options->files)
+        print_orphans(in, r, out);
 }
+
+/* ---- the printer ---------------------------------------------------------------------------- */
 
 /* Names come out of files: none may drive the reader's terminal. */
-static void append_plain(const struct buf *text, struct buf *out)
+static void append_plain(struct inspect *in, struct buf *text_take)
 {
-    for (size_t i = 0; i < text->len; i++) {
-        uint8_t c = text->data[i];
+    for (size_t i = 0; i < text_take->len; i++) {
+        uint8_t c = text_take->data[i];
 
         if ((c < 0x20 && c != '\n') || c == 0x7f)
-            buf_printf(out, "\\x%02x", c);
+            buf_printf(&in->out, "\\x%02x", c);
         else
-            buf_append_u8(out, c);
+            buf_append_u8(&in->out, c);
     }
+    buf_release(text_take);
 }
 
-void inspect_print_text(const struct inspect_view *v, const struct inspect_options *options,
-                        struct buf *out)
+static void text_nothing(struct inspect *in UNUSED, const struct snapshot_list *l UNUSED)
+{
+}
+
+static enum rc text_job(struct inspect *in, const struct snapshot_list *l, const struct job_dir_view *job,
+                        bool first UNUSED, struct err *err)
 {
     struct buf text = {0};
 
-    for (size_t i = 0; i < v->job_count; i++)
-        print_job(&v->jobs[i], options->files, &text);
-    for (size_t i = 0; i < v->snapshot_count; i++)
-        print_snapshot(&v->snapshots[i], options->files, &text);
-    append_plain(&text, out);
-    buf_release(&text);
+    buf_printf(&text, "%s: job \"%s\" (%s)\n", job->dir, job->job_name, job->job_id);
+    if (job->snapshot_count == 0)
+        buf_append_str(&text, "  no checkpoint\n");
+    else
+        buf_printf(&text, ROW_FORMAT, "SNAPSHOT", "KIND", "STATUS", "COMPLETED", "MS", "AGE",
+                   "FULL", "NEW", "ONLY", "SHARED", "EXCLUSIVE", "INLINE");
+    for (size_t i = 0; i < job->snapshot_count; i++) {
+        print_row(in, &job->snapshots[i], &text);
+        append_plain(in, &text);
+        RETURN_IF_ERR(inspect_flush(in, false, err));
+    }
+    print_job_foot(in, job, &text);
+    for (size_t i = 0; in->options->files && i < job->snapshot_count; i++) {
+        const struct snapshot_view *v = &job->snapshots[i];
+
+        print_snapshot(in, v, v->readable ? inspect_reread(in, v) : NULL, &text);
+        append_plain(in, &text);
+        RETURN_IF_ERR(inspect_flush(in, false, err));
+    }
+    if (!in->options->files && l->type == LIST_OF_JOB && job->newest != NULL)
+        print_snapshot(in, job->newest, job->newest_meta, &text);
+    append_plain(in, &text);
+    return RC_OK;
 }
+
+static void text_snapshot(struct inspect *in, const struct snapshot_list *l UNUSED,
+                          const struct snapshot_view *v, const struct checkpoint_metadata *meta,
+                          bool first UNUSED)
+{
+    struct buf text = {0};
+
+    print_snapshot(in, v, meta, &text);
+    append_plain(in, &text);
+}
+
+const struct inspect_printer inspect_text = {text_nothing, text_job, text_nothing, text_snapshot,
+                                             text_nothing};

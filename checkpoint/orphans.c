@@ -16,14 +16,32 @@ const char *orphan_kind_str(enum orphan_kind kind)
         return "incomplete checkpoint";
     case ORPHAN_SHARED:
         return "unreferenced shared file";
+    case ORPHAN_UNNAMED:
+        return "unreferenced file";
     case ORPHAN_TEMP:
         return "temporary file";
     }
     return "unknown";
 }
 
+const char *orphan_reason_str(enum orphan_kind kind)
+{
+    switch (kind) {
+    case ORPHAN_INCOMPLETE:
+        return "it has no _metadata: it was never completed, or its deletion was cut short";
+    case ORPHAN_SHARED:
+        return "no checkpoint in this directory names it";
+    case ORPHAN_UNNAMED:
+        return "the _metadata beside it does not name it";
+    case ORPHAN_TEMP:
+        return "it was being written when its process ended";
+    }
+    return "";
+}
+
 void orphan_report_release(struct orphan_report *r)
 {
+    shared_files_release(&r->shared);
     arena_free(r->arena);
     *r = (struct orphan_report){0};
 }
@@ -37,40 +55,36 @@ struct scan {
     size_t orphan_count, orphan_cap;
     struct orphan_checkpoint *checkpoints;
     size_t checkpoint_count, checkpoint_cap;
-    struct digest128 *named; /* by readable _metadata */
-    size_t named_count, named_cap;
+    struct arena *one; /* of the snapshot at hand */
 };
 
-static void add_orphan(struct scan *s, struct orphan orphan)
+static void add_orphan(struct scan *s, enum orphan_kind kind, const char *path,
+                       uint64_t size_bytes, int64_t changed_wall_ms)
 {
     if (s->orphan_count == s->orphan_cap) {
         s->orphan_cap = s->orphan_cap == 0 ? 16 : s->orphan_cap * 2;
         s->orphans = mem_realloc(s->orphans, s->orphan_cap * sizeof *s->orphans);
     }
-    s->orphans[s->orphan_count++] = orphan;
-    s->r->orphan_bytes += orphan.size_bytes;
+    s->orphans[s->orphan_count++] =
+        (struct orphan){kind, arena_strdup(s->r->arena, path), size_bytes, changed_wall_ms};
+    s->r->orphan_bytes += size_bytes;
 }
 
-static int64_t changed_ms(const struct fs_stat *st)
-{
-    return st->mtime_wall_ms > st->ctime_wall_ms ? st->mtime_wall_ms : st->ctime_wall_ms;
-}
-
-static enum rc list_checkpoint(void *ctx, const char *name, struct err *err UNUSED)
+static enum rc list_checkpoint(void *ctx, const char *name, struct err *err)
 {
     struct scan *s = ctx;
+    bool is_checkpoint;
+    char path[FS_PATH_MAX];
+    struct fs_stat st;
     uint64_t id;
 
-    bool is_checkpoint = layout_parse_checkpoint(name, &id);
-    const char *path;
-    struct fs_stat st;
-
+    RETURN_IF_ERR(path_join(path, sizeof path, s->dir, name, err));
     if (layout_is_note_temp(name)) {
-        path = arena_printf(s->r->arena, "%s/%s", s->dir, name);
         if (fs_stat(s->fs, path, &st, NULL) == RC_OK)
-            add_orphan(s, (struct orphan){ORPHAN_TEMP, path, st.size_bytes, changed_ms(&st)});
+            add_orphan(s, ORPHAN_TEMP, path, st.size_bytes, fs_changed_wall_ms(&st));
         return RC_OK;
     }
+    is_checkpoint = layout_parse_checkpoint(name, &id);
     if (!is_checkpoint && !layout_parse_savepoint_mark(name, &id))
         return RC_OK;
     if (id > s->r->newest_seen_id)
@@ -82,106 +96,176 @@ static enum rc list_checkpoint(void *ctx, const char *name, struct err *err UNUS
         s->checkpoints = mem_realloc(s->checkpoints, s->checkpoint_cap * sizeof *s->checkpoints);
     }
     s->checkpoints[s->checkpoint_count++] = (struct orphan_checkpoint){
-        .checkpoint_id = id,
-        .dir = arena_printf(s->r->arena, "%s/%s", s->dir, name),
-        .reason = "",
-    };
+        .checkpoint_id = id, .dir = arena_strdup(s->r->arena, path), .reason = ""};
     return RC_OK;
 }
 
-static enum rc add_named(void *ctx, const struct operator_meta *op UNUSED,
-                         const struct subtask_state *subtask UNUSED, struct state_file *file,
-                         struct err *err UNUSED)
-{
-    struct scan *s = ctx;
-
-    if (file->scope != FILE_SHARED)
-        return RC_OK;
-    if (s->named_count == s->named_cap) {
-        s->named_cap = s->named_cap == 0 ? 64 : s->named_cap * 2;
-        s->named = mem_realloc(s->named, s->named_cap * sizeof *s->named);
-    }
-    s->named[s->named_count++] = file->digest;
-    return RC_OK;
-}
+/* ---- one snapshot --------------------------------------------------------------------------- */
 
 struct dir_sum {
-    struct fs *fs;
-    const char *dir;
-    struct arena *arena;
     struct scan *scan;
-    bool complete; /* only temporary files are orphans in it */
+    const char *dir;
+    bool complete;       /* has a _metadata: only parts of it can be orphans */
+    const char **named;  /* exclusive files of a readable one, sorted; NULL: unreadable */
+    size_t named_count;
     uint64_t bytes;
     int64_t changed_wall_ms;
 };
 
-static enum rc sum_file(void *ctx, const char *name, struct err *err UNUSED)
+static int by_string(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_unnamed(const struct dir_sum *sum, const char *name)
+{
+    struct digest128 digest;
+    uint64_t index;
+
+    if (sum->named == NULL ||
+        (!layout_parse_exclusive(name, &index) && !layout_parse_shared(name, &digest)))
+        return false;
+    return sum->named_count == 0 ||
+           bsearch(&name, sum->named, sum->named_count, sizeof name, by_string) == NULL;
+}
+
+static enum rc sum_file(void *ctx, const char *name, struct err *err)
 {
     struct dir_sum *sum = ctx;
-    const char *path = arena_printf(sum->arena, "%s/%s", sum->dir, name);
+    char path[FS_PATH_MAX];
     struct fs_stat st;
 
-    if (fs_stat(sum->fs, path, &st, NULL) != RC_OK)
+    RETURN_IF_ERR(path_join(path, sizeof path, sum->dir, name, err));
+    if (fs_stat(sum->scan->fs, path, &st, NULL) != RC_OK)
         return RC_OK; /* went away meanwhile */
     sum->bytes += st.size_bytes;
-    if (changed_ms(&st) > sum->changed_wall_ms)
-        sum->changed_wall_ms = changed_ms(&st);
+    if (fs_changed_wall_ms(&st) > sum->changed_wall_ms)
+        sum->changed_wall_ms = fs_changed_wall_ms(&st);
     if (sum->complete && layout_is_temp(name))
-        add_orphan(sum->scan, (struct orphan){ORPHAN_TEMP, path, st.size_bytes, changed_ms(&st)});
+        add_orphan(sum->scan, ORPHAN_TEMP, path, st.size_bytes, fs_changed_wall_ms(&st));
+    else if (is_unnamed(sum, name))
+        add_orphan(sum->scan, ORPHAN_UNNAMED, path, st.size_bytes, fs_changed_wall_ms(&st));
     return RC_OK;
 }
 
-/* A chk-<n>: with _metadata it is a checkpoint, readable or not; without, all of it is an orphan.
- */
-static enum rc look_at(struct scan *s, struct orphan_checkpoint *c, bool *complete, struct err *err)
+struct naming {
+    struct scan *scan;
+    uint32_t user;
+    const char **names; /* of exclusive files */
+    size_t count, cap;
+};
+
+static enum rc note_file(void *ctx, const struct operator_meta *op UNUSED,
+                         const struct subtask_state *subtask UNUSED, struct state_file *file,
+                         struct err *err UNUSED)
 {
-    struct dir_sum sum = {.fs = s->fs, .dir = c->dir, .arena = s->r->arena, .scan = s};
+    struct naming *n = ctx;
+
+    if (file->scope == FILE_SHARED)
+        shared_files_use(&n->scan->r->shared, n->user, file->digest, file->size_bytes);
+    if (file->scope != FILE_EXCLUSIVE)
+        return RC_OK;
+    if (n->count == n->cap) {
+        n->cap = n->cap == 0 ? 16 : n->cap * 2;
+        n->names = mem_realloc(n->names, n->cap * sizeof *n->names);
+    }
+    n->names[n->count++] = file->path;
+    return RC_OK;
+}
+
+/* With _metadata it is a snapshot, readable or not; without, all of it is an orphan. RC_NOT_FOUND:
+ * it went away meanwhile. */
+static enum rc look_into(struct scan *s, const struct orphan_checkpoint *c, struct naming *named,
+                         struct err *err)
+{
+    static const char *const nothing[1];
+    struct dir_sum sum = {.scan = s, .dir = c->dir, .complete = c->rc != RC_NOT_FOUND};
     struct err local = {0};
     struct fs_stat st;
+    enum rc rc;
 
-    c->meta = ARENA_NEW(s->r->arena, struct checkpoint_metadata);
-    c->rc = recovery_read_metadata(s->fs, c->dir, s->r->arena, c->meta, &c->metadata_bytes, &local);
-    *complete = c->rc != RC_NOT_FOUND;
-    sum.complete = *complete;
+    if (c->rc == RC_OK) {
+        if (named->count > 0)
+            qsort(named->names, named->count, sizeof *named->names, by_string);
+        sum.named = named->count > 0 ? named->names : (const char **)nothing;
+        sum.named_count = named->count;
+    }
     if (fs_stat(s->fs, c->dir, &st, NULL) == RC_OK)
-        sum.changed_wall_ms = changed_ms(&st);
-    if (fs_list(s->fs, c->dir, sum_file, &sum, NULL) == RC_NOT_FOUND)
-        return RC_OK; /* the directory went away meanwhile */
-    if (c->rc == RC_OK)
-        return metadata_each_file(c->meta, add_named, s, err);
-    c->meta = NULL;
-    c->reason = arena_strdup(s->r->arena, local.msg);
-    if (*complete)
-        s->r->unreadable_count++;
-    else
-        add_orphan(s, (struct orphan){ORPHAN_INCOMPLETE, c->dir, sum.bytes, sum.changed_wall_ms});
+        sum.changed_wall_ms = fs_changed_wall_ms(&st);
+    rc = fs_list(s->fs, c->dir, sum_file, &sum, &local);
+    if (rc != RC_OK)
+        return rc == RC_NOT_FOUND ? rc : err_set(err, rc, "%s", local.msg);
+    if (!sum.complete)
+        add_orphan(s, ORPHAN_INCOMPLETE, c->dir, sum.bytes, sum.changed_wall_ms);
     return RC_OK;
 }
 
-static int by_digest(const void *a, const void *b)
+/* Reads it, notes what it names. *keep: it has a _metadata. *meta NULL: unreadable. */
+static enum rc look_at(struct scan *s, struct orphan_checkpoint *c, uint32_t user, bool *keep,
+                       const struct checkpoint_metadata **meta, struct err *err)
 {
-    return memcmp(a, b, sizeof(struct digest128));
+    struct naming named = {.scan = s, .user = user};
+    struct checkpoint_metadata *m = ARENA_NEW(s->one, struct checkpoint_metadata);
+    struct err local = {0};
+    enum rc rc = RC_OK;
+
+    *meta = NULL;
+    c->rc = recovery_read_metadata(s->fs, c->dir, s->one, m, &c->metadata_bytes, &local);
+    *keep = c->rc != RC_NOT_FOUND;
+    if (c->rc == RC_OK) {
+        rc = metadata_each_file(m, note_file, &named, err);
+        *meta = m;
+    } else if (*keep) {
+        c->reason = arena_strdup(s->r->arena, local.msg);
+        s->r->unreadable_count++;
+    }
+    if (rc == RC_OK)
+        rc = look_into(s, c, &named, err);
+    if (rc == RC_NOT_FOUND) {
+        *keep = false;
+        rc = RC_OK;
+    }
+    mem_free(named.names);
+    return rc;
 }
 
-static enum rc look_at_shared(void *ctx, const char *name, struct err *err UNUSED)
+/* ---- a directory ---------------------------------------------------------------------------- */
+
+/* Files in shared/ that no snapshot named, once all are read. */
+static enum rc sum_shared(struct scan *s, struct err *err)
+{
+    char name[LAYOUT_NAME_MAX], path[FS_PATH_MAX];
+    struct orphan_report *r = s->r;
+
+    for (size_t i = 0; i < r->shared.count; i++) {
+        const struct shared_file *f = &r->shared.items[i];
+
+        if (!f->present)
+            continue;
+        r->shared_file_count++;
+        r->shared_bytes += f->size_bytes;
+        if (f->user_count > 0)
+            continue;
+        r->unnamed_count++;
+        r->unnamed_bytes += f->size_bytes;
+        if (r->unreadable_count > 0)
+            continue;
+        layout_shared_name(f->digest, name);
+        RETURN_IF_ERR(path_join(path, sizeof path, s->dir, name, err));
+        add_orphan(s, ORPHAN_SHARED, path, f->size_bytes, f->changed_wall_ms);
+    }
+    return RC_OK;
+}
+
+static enum rc list_shared_temp(void *ctx, const char *name, struct err *err)
 {
     struct scan *s = ctx;
-    const char *path = arena_printf(s->r->arena, "%s/%s", s->dir, name);
-    struct digest128 digest;
+    char path[FS_PATH_MAX];
     struct fs_stat st;
-    bool content = layout_parse_shared(name, &digest);
 
-    if ((!content && !layout_is_temp(name)) || fs_stat(s->fs, path, &st, NULL) != RC_OK)
-        return RC_OK;
-    if (!content) {
-        add_orphan(s, (struct orphan){ORPHAN_TEMP, path, st.size_bytes, changed_ms(&st)});
-        return RC_OK;
-    }
-    s->r->shared_file_count++;
-    s->r->shared_bytes += st.size_bytes;
-    if (s->named_count == 0 ||
-        bsearch(&digest, s->named, s->named_count, sizeof digest, by_digest) == NULL)
-        add_orphan(s, (struct orphan){ORPHAN_SHARED, path, st.size_bytes, changed_ms(&st)});
+    RETURN_IF_ERR(path_join(path, sizeof path, s->dir, name, err));
+    if (layout_is_temp(name) && fs_stat(s->fs, path, &st, NULL) == RC_OK)
+        add_orphan(s, ORPHAN_TEMP, path, st.size_bytes, fs_changed_wall_ms(&st));
     return RC_OK;
 }
 
@@ -197,60 +281,116 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct orphan *)a)->path, ((const struct orphan *)b)->path);
 }
 
-static enum rc scan_all(struct scan *s, const char *job_dir, struct err *err)
+static enum rc read_checkpoints(struct scan *s, orphan_visit_fn *visit, void *ctx, struct err *err)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->checkpoint_count; i++) {
+        struct orphan_checkpoint *c = &s->checkpoints[kept];
+        const struct checkpoint_metadata *meta;
+        bool keep;
+
+        *c = s->checkpoints[i];
+        arena_reset(s->one);
+        RETURN_IF_ERR(look_at(s, c, (uint32_t)kept, &keep, &meta, err));
+        kept += keep;
+        if (keep && visit != NULL)
+            RETURN_IF_ERR(visit(ctx, s->r, c, meta, err));
+    }
+    s->checkpoint_count = kept;
+    return RC_OK;
+}
+
+static enum rc scan_job(struct scan *s, const char *job_dir, orphan_visit_fn *visit, void *ctx,
+                        struct err *err)
 {
     struct err local = {0};
-    size_t kept = 0;
+    char shared_dir[FS_PATH_MAX];
     enum rc rc;
 
-    s->dir = arena_strdup(s->r->arena, job_dir);
+    s->dir = job_dir;
     RETURN_IF_ERR(fs_list(s->fs, job_dir, list_checkpoint, s, err));
     if (s->checkpoint_count > 0)
         qsort(s->checkpoints, s->checkpoint_count, sizeof *s->checkpoints, by_id);
-    for (size_t i = 0; i < s->checkpoint_count; i++) {
-        struct orphan_checkpoint c = s->checkpoints[i];
-        bool complete;
-
-        RETURN_IF_ERR(look_at(s, &c, &complete, err));
-        if (complete)
-            s->checkpoints[kept++] = c;
-    }
-    s->checkpoint_count = kept;
-    if (s->named_count > 0)
-        qsort(s->named, s->named_count, sizeof *s->named, by_digest);
-    s->dir = arena_printf(s->r->arena, "%s/%s", job_dir, LAYOUT_SHARED);
-    rc = fs_list(s->fs, s->dir, look_at_shared, s, &local);
-    return rc == RC_OK || rc == RC_NOT_FOUND ? RC_OK : err_set(err, rc, "%s", local.msg);
+    /* Before the checkpoints: what one of a running job comes to name after this is looked up. */
+    RETURN_IF_ERR(path_join(shared_dir, sizeof shared_dir, job_dir, LAYOUT_SHARED, err));
+    RETURN_IF_ERR(shared_files_list(&s->r->shared, s->fs, shared_dir, err));
+    RETURN_IF_ERR(read_checkpoints(s, visit, ctx, err));
+    s->dir = shared_dir;
+    rc = fs_list(s->fs, shared_dir, list_shared_temp, s, &local);
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        return err_set(err, rc, "%s", local.msg);
+    return sum_shared(s, err);
 }
 
-enum rc orphans_scan(struct fs *fs, const char *job_dir, struct orphan_report *out, struct err *err)
+static void scan_begin(struct scan *s, struct fs *fs, struct orphan_report *out)
 {
-    struct scan s = {.fs = fs, .r = out};
+    *out = (struct orphan_report){.arena = arena_new(0)};
+    *s = (struct scan){.fs = fs, .r = out, .one = arena_new(0)};
+}
+
+static void scan_end(struct scan *s)
+{
+    struct orphan_report *r = s->r;
+
+    if (s->orphan_count > 0) {
+        qsort(s->orphans, s->orphan_count, sizeof *s->orphans, by_path);
+        r->orphans = arena_copy(r->arena, s->orphans, s->orphan_count * sizeof *s->orphans);
+        r->orphan_count = s->orphan_count;
+    }
+    if (s->checkpoint_count > 0) {
+        r->checkpoints =
+            arena_copy(r->arena, s->checkpoints, s->checkpoint_count * sizeof *s->checkpoints);
+        r->checkpoint_count = s->checkpoint_count;
+    }
+    mem_free(s->orphans);
+    mem_free(s->checkpoints);
+    arena_free(s->one);
+}
+
+enum rc orphans_scan(struct fs *fs, const char *job_dir, orphan_visit_fn *visit, void *ctx,
+                     struct orphan_report *out, struct err *err)
+{
     struct err local = {0};
+    struct scan s;
     enum rc rc;
 
-    *out = (struct orphan_report){.arena = arena_new(0)};
+    scan_begin(&s, fs, out);
     rc = ended_read(fs, job_dir, out->arena, &out->ended, &local);
     if (rc != RC_OK && rc != RC_NOT_FOUND)
         out->ended_fault = arena_strdup(out->arena, local.msg);
     if (rc != RC_OK)
         out->ended = (struct ended){0};
-    GOTO_IF_ERR(scan_all(&s, job_dir, err));
-    if (s.orphan_count > 0) {
-        qsort(s.orphans, s.orphan_count, sizeof *s.orphans, by_path);
-        out->orphans = arena_copy(out->arena, s.orphans, s.orphan_count * sizeof *s.orphans);
-        out->orphan_count = s.orphan_count;
-    }
-    if (s.checkpoint_count > 0) {
-        out->checkpoints =
-            arena_copy(out->arena, s.checkpoints, s.checkpoint_count * sizeof *s.checkpoints);
-        out->checkpoint_count = s.checkpoint_count;
-    }
-out:
-    mem_free(s.orphans);
-    mem_free(s.checkpoints);
-    mem_free(s.named);
+    rc = scan_job(&s, job_dir, visit, ctx, err);
+    scan_end(&s);
     return rc;
+}
+
+enum rc orphans_scan_savepoint(struct fs *fs, const char *dir, struct orphan_report *out,
+                               struct err *err)
+{
+    const struct checkpoint_metadata *meta;
+    struct orphan_checkpoint c;
+    struct scan s;
+    bool keep;
+    enum rc rc;
+
+    scan_begin(&s, fs, out);
+    c = (struct orphan_checkpoint){.dir = arena_strdup(out->arena, dir), .reason = ""};
+    rc = look_at(&s, &c, 0, &keep, &meta, err);
+    if (rc == RC_OK && keep) {
+        s.checkpoints = mem_calloc(1, sizeof *s.checkpoints);
+        s.checkpoints[s.checkpoint_count++] = c;
+    }
+    scan_end(&s);
+    return rc;
+}
+
+/* ---- deleting ------------------------------------------------------------------------------- */
+
+bool orphan_is_old(const struct orphan *o, int64_t now_wall_ms, int64_t min_age_ms)
+{
+    return min_age_ms <= 0 || now_wall_ms - o->changed_wall_ms >= min_age_ms;
 }
 
 enum rc orphans_delete(const struct env *env, const struct orphan_report *r, int64_t min_age_ms,
@@ -260,7 +400,7 @@ enum rc orphans_delete(const struct env *env, const struct orphan_report *r, int
 
     *deleted = 0;
     for (size_t i = 0; i < r->checkpoint_count; i++)
-        if (r->checkpoints[i].meta == NULL)
+        if (r->checkpoints[i].rc != RC_OK)
             return err_set(err, RC_STATE, "nothing is deleted while a _metadata is unreadable: %s",
                            r->checkpoints[i].reason);
     for (size_t i = 0; i < r->orphan_count; i++) {
@@ -268,7 +408,7 @@ enum rc orphans_delete(const struct env *env, const struct orphan_report *r, int
         struct err local = {0};
         enum rc rc;
 
-        if (min_age_ms > 0 && now_wall_ms - o->changed_wall_ms < min_age_ms)
+        if (!orphan_is_old(o, now_wall_ms, min_age_ms))
             continue;
         rc = o->kind == ORPHAN_INCOMPLETE ? snapshot_dir_remove(env, o->path, &local)
                                           : fs_unlink(env->fs, o->path, &local);

@@ -120,13 +120,15 @@ static enum rc pin_file(void *ctx, const char *name, struct err *err UNUSED)
 
 /* What earlier runs completed here keeps its files; an unreadable _metadata may name any of them.
  */
-static enum rc register_checkpoint(struct storage *s, const struct orphan_checkpoint *c,
-                                   struct err *err)
+static enum rc register_checkpoint(void *ctx, const struct orphan_report *report UNUSED,
+                                   const struct orphan_checkpoint *c,
+                                   const struct checkpoint_metadata *meta, struct err *err)
 {
+    struct storage *s = ctx;
     struct registration r = {s, c->checkpoint_id};
 
-    if (c->meta != NULL)
-        return metadata_each_file(c->meta, register_file, &r, err);
+    if (meta != NULL)
+        return metadata_each_file(meta, register_file, &r, err);
     log_line(s->env.log, LOG_WARN,
              "checkpoint cannot be read: no shared file is deleted dir=%s reason=\"%s\"", c->dir,
              c->reason);
@@ -140,11 +142,9 @@ static enum rc take_stock(struct storage *s, struct err *err) NO_THREAD_SAFETY
     size_t deleted = 0;
     enum rc rc;
 
-    GOTO_IF_ERR(orphans_scan(s->env.fs, s->job_dir, &report, err));
+    GOTO_IF_ERR(orphans_scan(s->env.fs, s->job_dir, register_checkpoint, s, &report, err));
     s->newest_seen_id = report.newest_seen_id;
     s->floor_id = report.newest_seen_id;
-    for (size_t i = 0; i < report.checkpoint_count; i++)
-        GOTO_IF_ERR(register_checkpoint(s, &report.checkpoints[i], err));
     if (report.unreadable_count == 0 && report.orphan_count > 0) {
         GOTO_IF_ERR(orphans_delete(&s->env, &report, 0, &deleted, err));
         log_line(s->env.log, LOG_INFO, "leftovers removed dir=%s count=%zu bytes=%" PRIu64,

@@ -3,29 +3,70 @@
 #include "job/cli/verbs.h"
 
 #include "checkpoint/inspect.h"
-#include "checkpoint/layout.h"
-#include "checkpoint/orphans.h"
+#include "checkpoint/orphans_search.h"
 #include "job/config.h"
+#include "job/list_items.h"
 #include "job/rest/row_json.h"
 
-/* A file: URI or a path -> absolute path. */
-static enum rc local_path(const char *given, char out[FS_PATH_MAX], struct err *err)
-{
-    char path[FS_PATH_MAX];
+/* ---- inspect -------------------------------------------------------------------------------- */
 
-    RETURN_IF_ERR(path_from_uri(path, sizeof path, given, err));
-    return path_absolute(out, FS_PATH_MAX, path, err);
+static enum rc to_stdout(void *ctx UNUSED, struct bytes piece, struct err *err UNUSED)
+{
+    cli_print_bytes(piece);
+    return RC_OK;
+}
+
+static enum rc to_buf(void *ctx, struct bytes piece, struct err *err UNUSED)
+{
+    buf_append(ctx, piece.data, piece.len);
+    return RC_OK;
+}
+
+/* The page appears whole or not at all. */
+static enum rc write_page(struct cli *cli, const char *file, struct bytes page, struct err *err)
+{
+    char path[FS_PATH_MAX], dir[FS_PATH_MAX], temp[FS_PATH_MAX];
+    const char *temp_name = arena_printf(cli->arena, ".%s.tmp", path_base(file));
+    struct fs *fs = cli->env.fs;
+    struct err local = {0};
+    enum rc rc;
+
+    RETURN_IF_ERR(path_absolute(path, sizeof path, file, err));
+    RETURN_IF_ERR(path_dir(dir, sizeof dir, path, err));
+    RETURN_IF_ERR(path_join(temp, sizeof temp, dir, temp_name, err));
+    rc = fs_unlink(fs, temp, &local); /* of an earlier try */
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        return err_set(err, rc, "%s", local.msg);
+    return fs_publish(fs, dir, temp_name, path_base(path), page, err);
+}
+
+static enum rc inspect_to_page(struct cli *cli, const char *path, struct inspect_options *how,
+                               const char *file, bool *damaged, struct err *err)
+{
+    char size[CLI_NUMBER_MAX];
+    struct buf page = {0};
+    enum rc rc;
+
+    how->form = INSPECT_HTML;
+    rc = inspect_path(&cli->env, path, how, to_buf, &page, damaged, err);
+    if (rc == RC_OK)
+        rc = write_page(cli, file, buf_bytes(&page), err);
+    if (rc == RC_OK)
+        cli_say(cli, "%s: %s", file, cli_size_text(page.len, size));
+    buf_release(&page);
+    return rc;
 }
 
 int verb_inspect(struct cli *cli, int argc, char **argv)
 {
     static const struct arg_option options[] = {
-        {.name = "--files", .help = "every file by name"},
+        {.name = "--files", .help = "every checkpoint in full, every file by name"},
         {.name = "--digests", .help = "read every named file and compare its digest"},
+        {.name = "--html", .value = "FILE", .help = "one page for a browser instead of text"},
     };
-    struct inspect_options how = {0};
-    struct buf text = {0};
+    struct inspect_options how = {.describe = list_item_describe};
     bool damaged = false;
+    const char *page;
     struct args args;
     struct err err = {0};
     enum rc rc;
@@ -35,12 +76,15 @@ int verb_inspect(struct cli *cli, int argc, char **argv)
         code = cli_expect(cli, &args, 1, 1);
     if (code >= 0)
         return code;
-    how.json = cli->json;
+    page = args_get(&args, "--html")->given ? args_get(&args, "--html")->text : NULL;
+    if (page != NULL && cli->json)
+        return cli_error(cli, EXIT_USAGE, "--html writes a page, --json a text: give one of them");
+    how.form = cli->json ? INSPECT_JSON : INSPECT_TEXT;
     how.files = args_get(&args, "--files")->given;
     how.digests = args_get(&args, "--digests")->given;
-    rc = inspect_path(&cli->env, args.positional[0], &how, &text, &damaged, &err);
-    cli_print_bytes(buf_bytes(&text));
-    buf_release(&text);
+    rc = page == NULL ? inspect_path(&cli->env, args.positional[0], &how, to_stdout, NULL, &damaged,
+                                     &err)
+                      : inspect_to_page(cli, args.positional[0], &how, page, &damaged, &err);
     if (rc == RC_OK)
         code = damaged ? EXIT_WRONG : EXIT_DONE;
     else if (rc == RC_CORRUPT || rc == RC_VERSION)
@@ -50,99 +94,186 @@ int verb_inspect(struct cli *cli, int argc, char **argv)
     return cli_finish_output(cli, code);
 }
 
-/* ---- orphans
- * -------------------------------------------------------------------------------------- */
+/* ---- orphans -------------------------------------------------------------------------------- */
 
-static void print_orphans(const struct cli *cli, const struct orphan_report *r)
+struct orphan_print {
+    struct cli *cli;
+    const struct orphan_search *how;
+    size_t place_count, count, young_count, deleted;
+    uint64_t bytes;
+    bool kinds[ORPHAN_TEMP + 1]; /* were listed */
+    bool unreadable;
+    enum rc delete_rc; /* the first one */
+};
+
+static json_t *orphan_json(const struct orphan_place *p, const struct orphan *o)
 {
-    char size[CLI_NUMBER_MAX];
-
-    if (cli->json) {
-        json_t *list = json_array();
-
-        for (size_t i = 0; i < r->orphan_count; i++)
-            json_array_append_new(list, json_pack("{s: s, s: o, s: I, s: I}", "kind",
-                                                  orphan_kind_str(r->orphans[i].kind), "path",
-                                                  text_json(r->orphans[i].path), "size",
-                                                  (json_int_t)r->orphans[i].size_bytes, "changed",
-                                                  (json_int_t)r->orphans[i].changed_wall_ms));
-        cli_print_json(list);
-        return;
-    }
-    for (size_t i = 0; i < r->orphan_count; i++)
-        cli_print("%-22s %10s  %s\n", orphan_kind_str(r->orphans[i].kind),
-                  cli_size_text(r->orphans[i].size_bytes, size), r->orphans[i].path);
+    return json_pack("{s: s, s: s, s: o, s: I, s: I, s: I}", "kind", orphan_kind_str(o->kind),
+                     "reason", orphan_reason_str(o->kind), "path", text_json(o->path), "size",
+                     (json_int_t)o->size_bytes, "changed_ms", (json_int_t)o->changed_wall_ms,
+                     "age_ms", (json_int_t)(p->now_wall_ms - o->changed_wall_ms));
 }
 
-static int report_orphans(struct cli *cli, const char *dir, bool remove, int64_t min_age_ms)
+/* All of a place but its list. */
+static json_t *place_json(const struct orphan_print *print, const struct orphan_place *p)
 {
-    struct orphan_report r = {0};
-    char size[CLI_NUMBER_MAX];
-    struct err err = {0};
-    size_t deleted = 0;
-    enum rc rc = orphans_scan(cli->env.fs, dir, &r, &err);
-    int code;
+    const struct orphan_report *r = p->report;
+    json_t *o = json_object(), *unreadable = json_array();
 
-    if (rc != RC_OK) {
-        orphan_report_release(&r);
+    json_object_set_new(o, "path", text_json(p->dir));
+    json_object_set_new(o, "kind", json_string(p->savepoint ? "savepoint" : "job"));
+    json_object_set_new(o, "held_by", p->held_by == NULL ? json_null() : text_json(p->held_by));
+    for (size_t i = 0; r != NULL && i < r->checkpoint_count; i++)
+        if (r->checkpoints[i].rc != RC_OK)
+            json_array_append_new(
+                unreadable, json_pack("{s: o, s: o}", "path", text_json(r->checkpoints[i].dir),
+                                      "reason", text_json(r->checkpoints[i].reason)));
+    json_object_set_new(o, "unreadable", unreadable);
+    json_object_set_new(o, "young", json_integer((json_int_t)p->young_count));
+    json_object_set_new(o, "young_size", json_integer((json_int_t)p->young_bytes));
+    if (print->how->remove) {
+        json_object_set_new(o, "deleted", json_integer((json_int_t)p->deleted));
+        json_object_set_new(o, "fault",
+                            p->delete_rc == RC_OK ? json_null() : text_json(p->delete_fault));
+    }
+    return o;
+}
+
+static void print_place_json(const struct orphan_print *print, const struct orphan_place *p)
+{
+    const struct orphan_report *r = p->report;
+    json_t *o = place_json(print, p);
+    struct buf text = {0};
+    bool first = true;
+
+    json_dump_to(o, false, &text);
+    json_decref(o);
+    text.len--; /* the brace: the list is its last member */
+    cli_print(print->place_count == 1 ? "\n%.*s" : ",\n%.*s", (int)text.len, buf_cstr(&text));
+    cli_print(",\"orphans\":[");
+    for (size_t i = 0; r != NULL && i < r->orphan_count; i++) {
+        if (!orphan_is_old(&r->orphans[i], p->now_wall_ms, print->how->min_age_ms))
+            continue;
+        buf_clear(&text);
+        o = orphan_json(p, &r->orphans[i]);
+        json_dump_to(o, false, &text);
+        json_decref(o);
+        cli_print("%s\n%s", first ? "" : ",", buf_cstr(&text));
+        first = false;
+    }
+    cli_print("]}");
+    buf_release(&text);
+}
+
+static void print_place_text(struct orphan_print *print, const struct orphan_place *p)
+{
+    char size[CLI_NUMBER_MAX], age[CLI_NUMBER_MAX];
+    const struct orphan_report *r = p->report;
+    const struct cli *cli = print->cli;
+
+    if (r == NULL) {
+        cli_say(cli, "%s: passed over: a running job holds it (%s)", p->dir,
+                p->held_by[0] == '\0' ? "who does not say its name" : p->held_by);
+        return;
+    }
+    for (size_t i = 0; i < r->orphan_count; i++) {
+        const struct orphan *o = &r->orphans[i];
+
+        if (!orphan_is_old(o, p->now_wall_ms, print->how->min_age_ms))
+            continue;
+        print->kinds[o->kind] = true;
+        cli_print("%-24s %10s %10s  %s\n", orphan_kind_str(o->kind),
+                  cli_size_text(o->size_bytes, size),
+                  cli_duration_text(p->now_wall_ms - o->changed_wall_ms, age), o->path);
+    }
+    for (size_t i = 0; i < r->checkpoint_count; i++)
+        if (r->checkpoints[i].rc != RC_OK)
+            cli_say(cli, "unreadable: %s: %s", r->checkpoints[i].dir, r->checkpoints[i].reason);
+    if (r->unreadable_count > 0 && r->unnamed_count > 0)
+        cli_say(cli, "%s: %zu files in shared/, %s, are in no readable _metadata: they stay", p->dir,
+                r->unnamed_count, cli_size_text(r->unnamed_bytes, size));
+    if (p->delete_rc != RC_OK)
+        cli_say(cli, "%s: %s", p->dir, p->delete_fault);
+}
+
+static enum rc print_place(void *ctx, const struct orphan_place *p, struct err *err UNUSED)
+{
+    struct orphan_print *print = ctx;
+
+    print->place_count++;
+    print->count += p->old_count;
+    print->bytes += p->old_bytes;
+    print->young_count += p->young_count;
+    print->deleted += p->deleted;
+    print->unreadable = print->unreadable || (p->report != NULL && p->report->unreadable_count > 0);
+    if (print->delete_rc == RC_OK)
+        print->delete_rc = p->delete_rc;
+    if (p->held_by != NULL && print->how->remove && print->delete_rc == RC_OK)
+        print->delete_rc = RC_STATE;
+    if (print->cli->json)
+        print_place_json(print, p);
+    else
+        print_place_text(print, p);
+    return RC_OK;
+}
+
+static void print_sum(const struct orphan_print *print)
+{
+    char size[CLI_NUMBER_MAX], age[CLI_NUMBER_MAX];
+    const struct cli *cli = print->cli;
+
+    for (size_t i = 0; i < ARRAY_LEN(print->kinds); i++)
+        if (print->kinds[i])
+            cli_say(cli, "%s: %s", orphan_kind_str((enum orphan_kind)i),
+                    orphan_reason_str((enum orphan_kind)i));
+    cli_say(cli, "%zu orphans, %s; %zu more are younger than %s", print->count,
+            cli_size_text(print->bytes, size), print->young_count,
+            cli_duration_text(print->how->min_age_ms, age));
+    if (print->how->remove)
+        cli_say(cli, "%zu deleted", print->deleted);
+}
+
+static int search_orphans(struct cli *cli, const char *path, const struct orphan_search *how)
+{
+    struct orphan_print print = {.cli = cli, .how = how};
+    struct err err = {0};
+    enum rc rc;
+
+    if (cli->json)
+        cli_print("{\"min_age_ms\":%lld,\"places\":[", (long long)how->min_age_ms);
+    rc = orphans_search(&cli->env, path, how, print_place, &print, &err);
+    if (cli->json)
+        cli_print("],\"count\":%zu,\"size\":%llu,\"young\":%zu,\"deleted\":%zu}\n", print.count,
+                  (unsigned long long)print.bytes, print.young_count, print.deleted);
+    else if (rc == RC_OK)
+        print_sum(&print);
+    if (rc != RC_OK)
         return cli_fail(cli, &err);
-    }
-    print_orphans(cli, &r);
-    for (size_t i = 0; i < r.checkpoint_count; i++)
-        if (r.checkpoints[i].meta == NULL)
-            cli_say(cli, "unreadable: %s: %s", r.checkpoints[i].dir, r.checkpoints[i].reason);
-    cli_say(cli, "%zu orphans, %s, beside %zu checkpoints", r.orphan_count,
-            cli_size_text(r.orphan_bytes, size), r.checkpoint_count);
-    code = r.unreadable_count > 0 ? EXIT_WRONG : EXIT_DONE;
-    if (remove) {
-        rc = orphans_delete(&cli->env, &r, min_age_ms, &deleted, &err);
-        cli_say(cli, "%zu deleted", deleted);
-        if (rc != RC_OK)
-            code = cli_fail(cli, &err);
-    }
-    orphan_report_release(&r);
-    return code;
+    if (print.delete_rc != RC_OK)
+        return cli_exit_code_of(print.delete_rc);
+    return print.unreadable ? EXIT_WRONG : EXIT_DONE;
 }
 
 int verb_orphans(struct cli *cli, int argc, char **argv)
 {
     static const struct arg_option options[] = {
-        {.name = "--delete", .help = "delete them"},
+        {.name = "--delete", .help = "delete what is listed"},
         {.name = "--min-age",
          .value = "DURATION",
          .help = "only what was last changed before (default 1h)"},
     };
-    char dir[FS_PATH_MAX], lock_path[FS_PATH_MAX];
-    struct fs_file *lock = NULL;
-    int64_t min_age_ms = 3600 * 1000;
+    struct orphan_search how = {.min_age_ms = 3600 * 1000};
     struct args args;
     struct err err = {0};
-    bool remove;
     int code = cli_begin(cli, options, ARRAY_LEN(options), argc, argv, &args);
 
     if (code < 0)
         code = cli_expect(cli, &args, 1, 1);
     if (code >= 0)
         return code;
-    remove = args_get(&args, "--delete")->given;
-    if (args_get(&args, "--min-age")->given && !remove)
-        return cli_error(cli, EXIT_USAGE, "--min-age goes with --delete");
-    if ((args_get(&args, "--min-age")->given &&
-         duration_parse(args_get(&args, "--min-age")->text, &min_age_ms, &err) != RC_OK) ||
-        local_path(args.positional[0], dir, &err) != RC_OK)
+    how.remove = args_get(&args, "--delete")->given;
+    if (args_get(&args, "--min-age")->given &&
+        duration_parse(args_get(&args, "--min-age")->text, &how.min_age_ms, &err) != RC_OK)
         return cli_fail(cli, &err);
-    if (!fs_exists(cli->env.fs, dir))
-        return cli_error(cli, EXIT_USAGE, "%s: there is no such directory", dir);
-    if (!layout_is_job_id(path_base(dir)))
-        return cli_error(cli, EXIT_USAGE,
-                         "%s is no job's directory: its name is not a job id of %d hex digits", dir,
-                         JOB_ID_LEN);
-    if (remove && (path_join(lock_path, sizeof lock_path, dir, LAYOUT_LOCK, &err) != RC_OK ||
-                   fs_lock(cli->env.fs, lock_path, &lock, &err) != RC_OK)) {
-        err_wrap(&err, err.rc, "nothing was deleted");
-        return cli_fail(cli, &err);
-    }
-    code = report_orphans(cli, dir, remove, min_age_ms);
-    fs_abandon(&lock);
-    return cli_finish_output(cli, code);
+    return cli_finish_output(cli, search_orphans(cli, args.positional[0], &how));
 }

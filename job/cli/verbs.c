@@ -90,7 +90,7 @@ static const struct verb cancel = {
 };
 static const struct verb inspect = {
     .name = "inspect",
-    .arguments = "PATH [--files] [--digests] [--json]",
+    .arguments = "PATH [--files] [--digests] [--json | --html FILE]",
     .summary = "What a _metadata, checkpoint, savepoint, job directory or root of several holds.",
     .details = "Exit code 1: something in it is damaged and can't be restored.",
     .log_level = LOG_WARN,
@@ -98,11 +98,14 @@ static const struct verb inspect = {
 };
 static const struct verb orphans = {
     .name = "orphans",
-    .arguments = "JOB_DIRECTORY [--delete [--min-age 1h]]",
-    .summary = "Files in a job's directory that no readable _metadata names.",
-    .details = "Only names that varve makes are listed. --delete removes those last changed before "
-               "--min-age; never while a\n"
-               "job holds the directory or a _metadata in it can't be read.",
+    .arguments = "PATH [--min-age 1h] [--delete]",
+    .summary = "Files of a job directory, savepoint or root that no _metadata names.",
+    .details =
+        "Listed is only what was last changed before --min-age, under names that varve makes; "
+        "nothing of a running job,\n"
+        "and no shared file while a _metadata that may name it can't be read. --delete removes "
+        "what is listed, and\n"
+        "nothing of a job whose _metadata can't all be read (exit code 1).",
     .log_level = LOG_WARN,
     .run = verb_orphans,
 };

@@ -12,7 +12,6 @@
 
 #include <stdatomic.h>
 
-#define POSITIONS_LIST "source-positions"
 #define CATCH_UP_NS NS_PER_S
 #define PACE_STEP_NS                                                                               \
     (10 * NS_PER_MS) /* at least so long between two batches, unless a full one is due */
@@ -94,7 +93,7 @@ static enum rc source_op_open(struct operator* op, const struct operator_context
     };
     if (ctx->restored)
         source_ctx.restored_count =
-            operator_state_restored(ctx->state, POSITIONS_LIST, &source_ctx.restored_items);
+            operator_state_restored(ctx->state, SOURCE_POSITIONS_LIST, &source_ctx.restored_items);
     rc = s->source->ops->open(s->source, &source_ctx, err);
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "table %s", s->spec->table_name);
 }
@@ -175,7 +174,7 @@ static enum rc source_op_snapshot(struct operator* op, const struct barrier *bar
 
     (void)barrier;
     GOTO_IF_ERR(s->source->ops->position(s->source, arena, &items, &count, err));
-    operator_state_set(s->ctx.state, POSITIONS_LIST, LIST_UNION, items, count);
+    operator_state_set(s->ctx.state, SOURCE_POSITIONS_LIST, LIST_UNION, items, count);
 out:
     arena_free(arena);
     return rc;

@@ -237,6 +237,15 @@ static void halve_one(struct split *all, size_t *count)
     ++*count;
 }
 
+bool datagen_position_parse(struct bytes item, uint64_t *next, uint64_t *step)
+{
+    if (item.len != POSITION_LEN)
+        return false;
+    *next = get_be64(item.data);
+    *step = get_be64(item.data + 8);
+    return *step > 0 && *step <= STEP_MAX && *next <= UINT64_MAX - 2 * STEP_MAX;
+}
+
 static enum rc restore_splits(struct datagen_source *s, const struct source_context *ctx,
                               struct err *err)
 {
@@ -247,9 +256,7 @@ static enum rc restore_splits(struct datagen_source *s, const struct source_cont
     for (size_t i = 0; i < count; i++) {
         struct bytes item = ctx->restored_items[i];
 
-        if (item.len == POSITION_LEN)
-            all[i] = (struct split){get_be64(item.data), get_be64(item.data + 8)};
-        if (all[i].step == 0 || all[i].step > STEP_MAX || all[i].next > UINT64_MAX - 2 * STEP_MAX) {
+        if (!datagen_position_parse(item, &all[i].next, &all[i].step)) {
             rc = err_set(err, RC_CORRUPT,
                          "datagen position %zu of table %s: %zu bytes, next %llu, step %llu", i,
                          ctx->table_name, item.len, (unsigned long long)all[i].next,

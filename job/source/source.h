@@ -22,6 +22,8 @@ struct source_context {
 };
 enum source_result { SOURCE_GOT_ROWS, SOURCE_NOTHING_NOW, SOURCE_ENDED };
 
+#define SOURCE_POSITIONS_LIST "source-positions" /* the list state that keeps them */
+
 struct source; /* first member is its ops */
 struct source_ops {
     enum rc (*open)(struct source *, const struct source_context *, struct err *);
@@ -57,6 +59,8 @@ struct datagen_config {
     uint64_t seed;                /* random kinds are a function of seed and row number: the same after a restore */
 };
 struct source *datagen_source_new(const struct datagen_config *config);
+/* A split: the rows next, next + step, .. are still to come. false: it is none. */
+MUST_USE bool datagen_position_parse(struct bytes item, uint64_t *next, uint64_t *step);
 
 /* "filesystem". Which subtask reads a file is settled without a coordinator: dealt out in the order of their names from one common
  * listing, or, without `listing`, by a hash of the path. A file found later (watched) goes by the hash. Positions of a
@@ -89,5 +93,6 @@ struct values_config {
     struct batch *rows; /* borrowed */
 };
 struct source *values_source_new(const struct values_config *config);
+MUST_USE bool values_position_parse(struct bytes item, uint64_t *rows_emitted);
 
 #endif

@@ -11,6 +11,14 @@ struct values_source {
     uint32_t next;
 };
 
+bool values_position_parse(struct bytes item, uint64_t *rows_emitted)
+{
+    if (item.len != POSITION_LEN)
+        return false;
+    *rows_emitted = get_be64(item.data);
+    return true;
+}
+
 static enum rc values_open(struct source *base, const struct source_context *ctx, struct err *err)
 {
     struct values_source *s = (struct values_source *)base;
@@ -18,11 +26,12 @@ static enum rc values_open(struct source *base, const struct source_context *ctx
     s->mine = ctx->subtask_index == 0;
     for (size_t i = 0; ctx->restored && i < ctx->restored_count; i++) {
         struct bytes item = ctx->restored_items[i];
+        uint64_t next;
 
-        if (item.len != POSITION_LEN || get_be64(item.data) > s->config.rows->rows)
+        if (!values_position_parse(item, &next) || next > s->config.rows->rows)
             return err_set(err, RC_CORRUPT, "position of VALUES (%s): %zu bytes, %u rows now",
                            ctx->table_name, item.len, s->config.rows->rows);
-        s->next = (uint32_t)get_be64(item.data);
+        s->next = (uint32_t)next;
     }
     return RC_OK;
 }

@@ -197,43 +197,50 @@ enum rc scene_step(struct scene *s, uint64_t id, struct err *err)
     return rc;
 }
 
-static const char *audit_one(struct fs *fs, const struct orphan_checkpoint *c, struct arena *arena)
+struct audit {
+    struct fs *fs;
+    struct arena *arena;
+    uint64_t newest;
+    const char *wrong; /* "" */
+};
+
+static enum rc audit_one(void *ctx, const struct orphan_report *r UNUSED,
+                         const struct orphan_checkpoint *c, const struct checkpoint_metadata *meta,
+                         struct err *err UNUSED)
 {
+    struct audit *a = ctx;
     struct recovery_fault *faults;
-    struct err err = {0};
+    struct err local = {0};
     size_t count;
 
-    if (c->meta == NULL)
-        return arena_printf(arena, "chk-%" PRIu64 ": %s", c->checkpoint_id, c->reason);
-    if (c->meta->checkpoint_id != c->checkpoint_id)
-        return arena_printf(arena, "chk-%" PRIu64 " holds %" PRIu64, c->checkpoint_id,
-                            c->meta->checkpoint_id);
-    if (recovery_check_files(fs, c->meta, true, arena, &faults, &count, &err) != RC_OK)
-        return arena_printf(arena, "chk-%" PRIu64 ": %s", c->checkpoint_id, err.msg);
-    if (count > 0)
-        return arena_printf(arena, "chk-%" PRIu64 ": %s: %s (and %zu more)", c->checkpoint_id,
-                            faults[0].path, faults[0].reason, count - 1);
-    return "";
+    if (a->wrong[0] != '\0')
+        return RC_OK;
+    a->newest = c->checkpoint_id;
+    if (meta == NULL)
+        a->wrong = arena_printf(a->arena, "chk-%" PRIu64 ": %s", c->checkpoint_id, c->reason);
+    else if (meta->checkpoint_id != c->checkpoint_id)
+        a->wrong = arena_printf(a->arena, "chk-%" PRIu64 " holds %" PRIu64, c->checkpoint_id,
+                                meta->checkpoint_id);
+    else if (recovery_check_files(a->fs, meta, true, a->arena, &faults, &count, &local) != RC_OK)
+        a->wrong = arena_printf(a->arena, "chk-%" PRIu64 ": %s", c->checkpoint_id, local.msg);
+    else if (count > 0)
+        a->wrong = arena_printf(a->arena, "chk-%" PRIu64 ": %s: %s (and %zu more)",
+                                c->checkpoint_id, faults[0].path, faults[0].reason, count - 1);
+    return RC_OK;
 }
 
 const char *scene_audit(struct fs *fs, const char *job_dir, struct arena *arena, uint64_t *newest,
                         size_t *orphans)
 {
+    struct audit audit = {.fs = fs, .arena = arena, .wrong = ""};
     struct orphan_report report;
     struct err err = {0};
-    const char *wrong = "";
-    enum rc rc;
+    enum rc rc = orphans_scan(fs, job_dir, audit_one, &audit, &report, &err);
 
-    *newest = 0;
-    *orphans = 0;
-    rc = orphans_scan(fs, job_dir, &report, &err);
     if (rc != RC_OK && rc != RC_NOT_FOUND)
-        wrong = arena_printf(arena, "scan: %s", err.msg);
-    for (size_t i = 0; i < report.checkpoint_count && wrong[0] == '\0'; i++) {
-        wrong = audit_one(fs, &report.checkpoints[i], arena);
-        *newest = report.checkpoints[i].checkpoint_id;
-    }
+        audit.wrong = arena_printf(arena, "scan: %s", err.msg);
+    *newest = audit.newest;
     *orphans = report.orphan_count;
     orphan_report_release(&report);
-    return wrong;
+    return audit.wrong;
 }

@@ -1,0 +1,131 @@
+/* orphans_search.c - see orphans_search.h */
+#include "checkpoint/orphans_search.h"
+
+#include "base/arena.h"
+#include "checkpoint/layout.h"
+#include "checkpoint/snapshot_list.h"
+
+#define SAVEPOINT_JOB_AT 10  /* in "savepoint-<6 of the job id>-<12 hex>" */
+#define SAVEPOINT_JOB_LEN 6
+
+struct search {
+    const struct env *env;
+    const struct orphan_search *how;
+    orphan_place_fn *fn;
+    void *ctx;
+};
+
+static enum rc report(const struct search *s, struct orphan_place *p, struct orphan_report *r,
+                      struct err *err)
+{
+    struct err local = {0};
+
+    p->report = r;
+    p->now_wall_ms = clock_wall_ms(s->env->clock);
+    for (size_t i = 0; i < r->orphan_count; i++) {
+        bool old = orphan_is_old(&r->orphans[i], p->now_wall_ms, s->how->min_age_ms);
+
+        p->old_count += old;
+        p->young_count += !old;
+        *(old ? &p->old_bytes : &p->young_bytes) += r->orphans[i].size_bytes;
+    }
+    if (s->how->remove) {
+        p->delete_rc = orphans_delete(s->env, r, s->how->min_age_ms, &p->deleted, &local);
+        p->delete_fault = local.msg;
+    }
+    return s->fn(s->ctx, p, err);
+}
+
+static enum rc search_job(const struct search *s, const char *dir, struct err *err)
+{
+    struct orphan_place p = {.dir = dir};
+    struct orphan_report r = {0};
+    char holder[JOB_DIR_HOLDER_MAX];
+    struct fs_file *lock = NULL;
+    bool in_use;
+    enum rc rc;
+
+    GOTO_IF_ERR(job_dir_probe(s->env->fs, dir, &in_use, holder, err));
+    if (in_use) {
+        p.held_by = holder;
+        rc = s->fn(s->ctx, &p, err);
+        goto out;
+    }
+    if (s->how->remove)
+        GOTO_IF_ERR(job_dir_lock(s->env->fs, dir, NULL, &lock, err));
+    GOTO_IF_ERR(orphans_scan(s->env->fs, dir, NULL, NULL, &r, err));
+    rc = report(s, &p, &r, err);
+out:
+    orphan_report_release(&r);
+    fs_abandon(&lock);
+    return rc;
+}
+
+/* A running job's directory beside it, whose name begins as the savepoint's says. */
+struct owner {
+    const struct search *search;
+    const char *root, *job; /* job: the six digits */
+    bool in_use;
+    char holder[JOB_DIR_HOLDER_MAX];
+};
+
+static enum rc look_for_owner(void *ctx, const char *name, struct err *err)
+{
+    struct owner *o = ctx;
+    char dir[FS_PATH_MAX];
+
+    if (o->in_use || !layout_is_job_id(name) || strncmp(name, o->job, SAVEPOINT_JOB_LEN) != 0)
+        return RC_OK;
+    RETURN_IF_ERR(path_join(dir, sizeof dir, o->root, name, err));
+    return job_dir_probe(o->search->env->fs, dir, &o->in_use, o->holder, err);
+}
+
+static enum rc search_savepoint(const struct search *s, const char *dir, struct err *err)
+{
+    struct orphan_place p = {.dir = dir, .savepoint = true};
+    struct owner owner = {.search = s, .holder = ""};
+    struct orphan_report r = {0};
+    char root[FS_PATH_MAX];
+    enum rc rc;
+
+    GOTO_IF_ERR(path_dir(root, sizeof root, dir, err));
+    if (layout_is_savepoint(path_base(dir))) {
+        owner.root = root;
+        owner.job = path_base(dir) + SAVEPOINT_JOB_AT;
+        GOTO_IF_ERR(fs_list(s->env->fs, root, look_for_owner, &owner, err));
+    }
+    if (owner.in_use) {
+        p.held_by = owner.holder;
+        rc = s->fn(s->ctx, &p, err);
+        goto out;
+    }
+    GOTO_IF_ERR(orphans_scan_savepoint(s->env->fs, dir, &r, err));
+    rc = report(s, &p, &r, err);
+out:
+    orphan_report_release(&r);
+    return rc;
+}
+
+enum rc orphans_search(const struct env *env, const char *path, const struct orphan_search *how,
+                       orphan_place_fn *fn, void *ctx, struct err *err)
+{
+    struct search s = {env, how, fn, ctx};
+    struct arena *arena = arena_new(0);
+    struct snapshot_list list;
+    enum rc rc;
+
+    GOTO_IF_ERR(snapshot_list_make(env->fs, path, arena, &list, err));
+    if (list.type == LIST_OF_ONE && list.items[0].checkpoint_id != 0)
+        GOTO_IF_ERR(err_set(err, RC_INVALID,
+                            "%s: a checkpoint: whether it is an orphan, or anything it names, its "
+                            "job's directory tells; give that one",
+                            list.items[0].dir));
+    for (size_t i = 0; i < list.job_count; i++)
+        GOTO_IF_ERR(search_job(&s, list.job_dirs[i], err));
+    for (size_t i = 0; i < list.count; i++)
+        if (list.items[i].job == SNAPSHOT_ALONE)
+            GOTO_IF_ERR(search_savepoint(&s, list.items[i].dir, err));
+out:
+    arena_free(arena);
+    return rc;
+}

@@ -1,0 +1,107 @@
+/* list_items.c - see list_items.h */
+#include "job/list_items.h"
+
+#include "base/arena.h"
+#include "job/rest/row_json.h"
+#include "job/source/file_position.h"
+#include "sink/committable.h"
+#include "sink/sink.h"
+
+static void put_number(json_t *o, const char *name, uint64_t value)
+{
+    json_object_set_new(o, name, json_integer((json_int_t)value));
+}
+
+static json_t *begin(const char *what)
+{
+    return json_pack("{s: s}", "what", what);
+}
+
+/* Of a folder, or a file of it. */
+static json_t *file_position(struct bytes item, struct arena *arena)
+{
+    struct file_entries entries;
+    const struct file_entry *e;
+    const char *root;
+    json_t *o;
+
+    if (file_positions_decode(&item, 1, 0, 1, arena, &entries, &root, NULL) != RC_OK)
+        return NULL;
+    if (entries.count == 0) {
+        o = begin("reads");
+        json_object_set_new(o, "path", text_json(root));
+        return o;
+    }
+    e = &entries.items[0];
+    o = begin("file position");
+    json_object_set_new(o, "path", text_json(e->path));
+    put_number(o, "offset", e->offset);
+    put_number(o, "line", e->line);
+    json_object_set_new(o, "done", json_boolean(e->done));
+    return o;
+}
+
+/* The sorts of sources tell their positions apart by length and first byte. */
+static json_t *source_position(struct bytes item, struct arena *arena)
+{
+    uint64_t next, step;
+    json_t *o = file_position(item, arena);
+
+    if (o == NULL && datagen_position_parse(item, &next, &step)) {
+        o = begin("row numbers");
+        put_number(o, "next", next);
+        put_number(o, "step", step);
+    }
+    if (o == NULL && values_position_parse(item, &next)) {
+        o = begin("VALUES");
+        put_number(o, "rows_emitted", next);
+    }
+    return o;
+}
+
+static json_t *part(const struct sink_item *item)
+{
+    const struct part_record *p = &item->part;
+    json_t *o = begin(item->kind == ITEM_PENDING ? "pending part" : "open part");
+    struct buf path = {0};
+
+    buf_printf(&path, "%s/%s%s%s", p->base, p->bucket, p->bucket[0] == '\0' ? "" : "/", p->name);
+    json_object_set_new(o, "path", text_json(buf_cstr(&path)));
+    buf_release(&path);
+    json_object_set_new(o, "hidden_as", text_json(p->temp_name));
+    put_number(o, "rows", p->row_count);
+    put_number(o, "size", p->size_bytes);
+    put_number(o, "checkpoint", p->checkpoint_id);
+    return o;
+}
+
+static json_t *committable(struct bytes bytes, struct arena *arena)
+{
+    struct sink_item item;
+    json_t *o;
+
+    if (committable_decode(bytes, arena, "item", &item, NULL) != RC_OK)
+        return NULL;
+    if (item.kind != ITEM_WRITER)
+        return part(&item);
+    o = begin("sink writer");
+    json_object_set_new(o, "path", text_json(item.writer.base));
+    json_object_set_new(o, "uuid", text_json(item.writer.uuid));
+    put_number(o, "subtask", item.writer.subtask_index);
+    put_number(o, "next_part", item.writer.next_counter);
+    return o;
+}
+
+json_t *list_item_describe(const char *list_name, struct bytes item)
+{
+    struct arena *arena = arena_new(1024);
+    json_t *o = NULL;
+
+    if (strcmp(list_name, SOURCE_POSITIONS_LIST) == 0)
+        o = source_position(item, arena);
+    else if (strcmp(list_name, SINK_STATE_WRITER) == 0 ||
+             strcmp(list_name, SINK_STATE_COMMITTABLES) == 0)
+        o = committable(item, arena);
+    arena_free(arena);
+    return o;
+}
