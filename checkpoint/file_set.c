@@ -13,9 +13,9 @@ struct file_set {
     size_t count, cap;
     uint32_t *slots; /* open addressing by path; indices into files */
     size_t slot_count;
-    const char **names; /* of operators, each once */
-    size_t name_count, name_cap;
-    const char *last_name;
+    struct named_operator **operators;
+    size_t operator_count, operator_cap;
+    const struct named_operator *last_operator; /* neighbours mostly have the same */
 };
 
 struct file_set *file_set_new(void)
@@ -33,7 +33,7 @@ void file_set_free(struct file_set *s)
     arena_free(s->arena);
     mem_free(s->files);
     mem_free(s->slots);
-    mem_free(s->names);
+    mem_free(s->operators);
     mem_free(s);
 }
 
@@ -107,36 +107,55 @@ size_t file_set_find(const struct file_set *s, const struct state_file *file)
 
 /* ---- uses ----------------------------------------------------------------------------------- */
 
-/* The set's copy of an operator's name: few differ, and neighbours mostly do not. */
-static const char *name_of(struct file_set *s, const char *name)
+static const struct named_operator *operator_of(struct file_set *s, const struct operator_meta *op)
 {
-    if (s->last_name != NULL && strcmp(s->last_name, name) == 0)
-        return s->last_name;
-    for (size_t i = 0; i < s->name_count; i++)
-        if (strcmp(s->names[i], name) == 0)
-            return s->last_name = s->names[i];
-    if (s->name_count == s->name_cap) {
-        s->name_cap = s->name_cap == 0 ? 16 : s->name_cap * 2;
-        s->names = mem_realloc(s->names, s->name_cap * sizeof *s->names);
+    struct named_operator *o;
+
+    if (s->last_operator != NULL && strcmp(s->last_operator->id, op->id) == 0)
+        return s->last_operator;
+    for (size_t i = 0; i < s->operator_count; i++)
+        if (strcmp(s->operators[i]->id, op->id) == 0)
+            return s->last_operator = s->operators[i];
+    if (s->operator_count == s->operator_cap) {
+        s->operator_cap = s->operator_cap == 0 ? 16 : s->operator_cap * 2;
+        s->operators = mem_realloc(s->operators, s->operator_cap * sizeof(struct named_operator *));
     }
-    s->last_name = arena_strdup(s->arena, name);
-    return s->names[s->name_count++] = s->last_name;
+    o = ARENA_NEW(s->arena, struct named_operator);
+    memcpy(o->id, op->id, sizeof o->id);
+    o->name = arena_strdup(s->arena, op->name);
+    o->index = s->operator_count;
+    s->operators[s->operator_count++] = o;
+    return s->last_operator = o;
 }
 
-void file_set_use(struct file_set *s, uint32_t snapshot, const struct operator_meta *op,
+size_t file_set_operator_count(const struct file_set *s)
+{
+    return s->operator_count;
+}
+
+const struct named_operator *file_set_operator(const struct file_set *s, size_t i)
+{
+    ASSERT(i < s->operator_count);
+    return s->operators[i];
+}
+
+bool file_set_use(struct file_set *s, uint32_t snapshot, const struct operator_meta *op,
                   const struct subtask_state *subtask, const struct state_file *file)
 {
+    struct named_file *f;
+    bool fresh;
     size_t slot;
 
     if (file->scope == FILE_INLINE)
-        return;
+        return false;
     grow(s);
     slot = slot_of(s, file);
-    if (s->slots[slot] == FREE) {
+    fresh = s->slots[slot] == FREE;
+    if (fresh) {
         ASSERT(s->count < FREE);
         s->files[s->count] = (struct named_file){
             .path = arena_strdup(s->arena, file->resolved_path),
-            .operator_name = name_of(s, op->name),
+            .op = operator_of(s, op),
             .size_bytes = file->size_bytes,
             .digest = file->digest,
             .subtask_index = subtask->subtask_index,
@@ -144,7 +163,10 @@ void file_set_use(struct file_set *s, uint32_t snapshot, const struct operator_m
         };
         s->slots[slot] = (uint32_t)s->count++;
     }
-    s->files[s->slots[slot]].last_snapshot = snapshot;
+    f = &s->files[s->slots[slot]];
+    fresh = fresh || f->last_snapshot != snapshot;
+    f->last_snapshot = snapshot;
+    return fresh;
 }
 
 /* ---- on disk -------------------------------------------------------------------------------- */

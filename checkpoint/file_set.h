@@ -12,9 +12,15 @@
 
 #define FILE_SET_NONE SIZE_MAX
 
+/* An operator of any of the snapshots, told apart by its id. */
+struct named_operator {
+    char id[OPERATOR_ID_LEN + 1];
+    const char *name;
+    size_t index; /* in order of first use */
+};
 struct named_file {
-    const char *path; /* as resolved */
-    const char *operator_name; /* of who named it first */
+    const char *path;                /* as resolved */
+    const struct named_operator *op; /* that named it first; lives as long as the set */
     uint64_t size_bytes;
     struct digest128 digest;
     uint32_t subtask_index;
@@ -27,9 +33,12 @@ struct file_set *file_set_new(void);
 void file_set_free(struct file_set *s); /* NULL is a no-op */
 struct arena *file_set_arena(struct file_set *s);
 
-/* Notes that snapshot number `snapshot` (ascending) names the file; op and subtask say where. */
-void file_set_use(struct file_set *s, uint32_t snapshot, const struct operator_meta *op,
+/* Notes that snapshot number `snapshot` (ascending) names the file; op and subtask say where. false: it was
+ * known to name it, or the content is inline. */
+bool file_set_use(struct file_set *s, uint32_t snapshot, const struct operator_meta *op,
                   const struct subtask_state *subtask, const struct state_file *file);
+size_t file_set_operator_count(const struct file_set *s);
+const struct named_operator *file_set_operator(const struct file_set *s, size_t i);
 size_t file_set_count(const struct file_set *s);
 struct named_file *file_set_at(struct file_set *s, size_t i); /* in order of first use */
 /* Its index; FILE_SET_NONE: not in the set. */

@@ -12,6 +12,13 @@ const char *snapshot_list_type_str(enum snapshot_list_type type)
     return names[type];
 }
 
+void look_tell(const struct look_watch *watch, const char *doing, uint64_t done, uint64_t all,
+               bool in_bytes)
+{
+    if (watch->fn != NULL)
+        watch->fn(watch->ctx, &(struct look_progress){doing, done, all, in_bytes});
+}
+
 /* Growing while directories are listed. */
 struct gather {
     struct fs *fs;

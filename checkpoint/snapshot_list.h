@@ -11,6 +11,20 @@
 #include "base/arena.h"
 #include "base/fs.h"
 
+/* How far a look at many snapshots has come. */
+struct look_progress {
+    const char *doing; /* "files" */
+    uint64_t done, all;
+    bool in_bytes; /* else a count */
+};
+/* Who wants to know: called by the thread that called, as often as once a snapshot. `= {0}`: nobody. */
+struct look_watch {
+    void (*fn)(void *ctx, const struct look_progress *p);
+    void *ctx;
+};
+void look_tell(const struct look_watch *watch, const char *doing, uint64_t done, uint64_t all,
+               bool in_bytes);
+
 enum snapshot_list_type { LIST_OF_ONE, LIST_OF_JOB, LIST_OF_ROOT };
 const char *snapshot_list_type_str(enum snapshot_list_type type); /* "snapshot", "job", "root" */
 

@@ -31,14 +31,6 @@ struct verify {
     size_t fault_count, fault_cap;
 };
 
-static void tell(const struct verify *v, const char *doing, uint64_t done, uint64_t all,
-                 bool in_bytes)
-{
-    if (v->options->progress != NULL)
-        v->options->progress(v->options->progress_ctx,
-                             &(struct verify_progress){doing, done, all, in_bytes});
-}
-
 /* ---- faults --------------------------------------------------------------------------------- */
 
 static struct verify_fault *add_fault(struct verify *v, struct verify_fault fault)
@@ -111,7 +103,7 @@ static enum rc use_file(void *ctx, const struct operator_meta *op,
 {
     struct user *u = ctx;
 
-    file_set_use(u->v->files, u->snapshot, op, subtask, file);
+    (void)file_set_use(u->v->files, u->snapshot, op, subtask, file);
     return RC_OK;
 }
 
@@ -156,7 +148,7 @@ static enum rc survey(struct verify *v, struct err *err)
             .status = item->complete ? VERIFY_CLEAN : VERIFY_INCOMPLETE,
         };
         RETURN_IF_ERR(survey_one(v, i, err));
-        tell(v, "checkpoints", i + 1, r->list.count, false);
+        look_tell(&v->options->watch, "checkpoints", i + 1, r->list.count, false);
     }
     return RC_OK;
 }
@@ -266,8 +258,8 @@ static void wait_for_readers(struct reading *r, uint64_t all_bytes)
     while (r->running > 0) {
         (void)cond_wait_ns(&r->ended, &r->mutex, PROGRESS_INTERVAL_MS * NS_PER_MS);
         mutex_unlock(&r->mutex);
-        tell(r->v, "files", atomic_load_explicit(&r->done_bytes, memory_order_relaxed), all_bytes,
-             true);
+        look_tell(&r->v->options->watch, "files",
+                  atomic_load_explicit(&r->done_bytes, memory_order_relaxed), all_bytes, true);
         mutex_lock(&r->mutex);
     }
     mutex_unlock(&r->mutex);
@@ -298,7 +290,7 @@ static void prove_files(struct verify *v)
     cond_release(&r.ended);
     mem_free(order);
     v->report->read_bytes = atomic_load_explicit(&r.done_bytes, memory_order_relaxed);
-    tell(v, "files", v->report->read_bytes, all_bytes, true);
+    look_tell(&v->options->watch, "files", v->report->read_bytes, all_bytes, true);
 }
 
 /* ---- whose faults they are ------------------------------------------------------------------ */
@@ -328,7 +320,7 @@ static bool note_files_at_fault(struct verify *v, uint32_t *fault_of)
         add_fault(v, (struct verify_fault){
                          .path = arena_strdup(v->report->arena, f->path),
                          .reason = arena_strdup(v->report->arena, f->fault),
-                         .operator_name = arena_strdup(v->report->arena, f->operator_name),
+                         .operator_name = arena_strdup(v->report->arena, f->op->name),
                          .subtask_index = f->subtask_index,
                          .size_bytes = f->size_bytes,
                      });

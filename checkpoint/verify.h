@@ -15,17 +15,9 @@
 #include "base/env.h"
 #include "checkpoint/snapshot_list.h"
 
-struct verify_progress {
-    const char *doing; /* "files" */
-    uint64_t done, all;
-    bool in_bytes; /* else a count */
-};
-/* Called by the thread that called verify_path, a few times a second. */
-typedef void verify_progress_fn(void *ctx, const struct verify_progress *p);
 struct verify_options {
-    uint32_t threads; /* that read; 0: 1 */
-    verify_progress_fn *progress; /* NULL: nobody wants to know */
-    void *progress_ctx;
+    uint32_t threads;          /* that read; 0: 1 */
+    struct look_watch watch;
 };
 
 enum verify_status {

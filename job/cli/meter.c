@@ -87,6 +87,16 @@ void meter_show(struct meter *m, const char *doing, uint64_t done, uint64_t all,
     m->drawn_mono_ns = now;
 }
 
+static void show_look(void *ctx, const struct look_progress *p)
+{
+    meter_show(ctx, p->doing, p->done, p->all, p->in_bytes);
+}
+
+struct look_watch meter_watch(struct meter *m)
+{
+    return (struct look_watch){show_look, m};
+}
+
 void meter_free(struct meter *m)
 {
     if (m == NULL)

@@ -5,6 +5,7 @@
 #ifndef VARVE_JOB_CLI_METER_H
 #define VARVE_JOB_CLI_METER_H
 
+#include "checkpoint/snapshot_list.h"
 #include "job/cli/cli.h"
 
 struct meter;
@@ -12,6 +13,7 @@ struct meter *meter_new(const struct cli *cli);
 /* So much of so much of `doing` ("files"; borrowed) is done: bytes, or a count. Cheap: draws a few
  * times a second. */
 void meter_show(struct meter *m, const char *doing, uint64_t done, uint64_t all, bool in_bytes);
+struct look_watch meter_watch(struct meter *m); /* shows what it is told */
 void meter_free(struct meter *m); /* takes the bar away; NULL is a no-op */
 
 /* What meter_show would draw, `width` columns wide at most, after so many ms at `doing`. */

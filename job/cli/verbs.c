@@ -127,6 +127,27 @@ static const struct verb verify = {
     .log_level = LOG_WARN,
     .run = verb_verify,
 };
+static const struct verb du = {
+    .name = "du",
+    .arguments = "PATH [--json]",
+    .summary = "Bytes of checkpoints, exclusive and shared, and what deleting each would free.",
+    .details = "PATH is a _metadata, a checkpoint, a savepoint, a job's directory or a root of "
+               "several. Bytes are counted by inode: a\n"
+               "file with several names is there once. Exit code 1: a _metadata can't be read, so "
+               "that what it names is not known.",
+    .log_level = LOG_WARN,
+    .run = verb_du,
+};
+static const struct verb diff = {
+    .name = "diff",
+    .arguments = "A B [--files] [--json]",
+    .summary = "What one snapshot has that another has not: files and bytes added, dropped, kept.",
+    .details = "A and B are a _metadata, a checkpoint or a savepoint each. Contents are told apart "
+               "by length and digest, not by\n"
+               "name: what B links or copies from A is kept. Exit code 0 also when they differ.",
+    .log_level = LOG_WARN,
+    .run = verb_diff,
+};
 static const struct verb state = {
     .name = "state",
     .arguments = "PATH [--operator UID] [--name STATE] [--key KEY | --key-group G] [--limit N]",
@@ -155,8 +176,6 @@ static const struct verb state = {
         .log_level = LOG_WARN,                                                                     \
         .run = verb_not_yet,                                                                       \
     }
-NOT_YET(du, "du", "PATH", "Bytes of checkpoints, exclusive and shared");
-NOT_YET(diff, "diff", "A B", "What two checkpoints have in common");
 NOT_YET(export, "export", "PATH DIR --to FORMAT", "Copies a snapshot, also into Flink's format");
 
 const struct verb *const cli_verbs[] = {

@@ -9,11 +9,6 @@
 
 #define SHARERS_SHOWN 8 /* of each fault, in the text */
 
-static void show_progress(void *ctx, const struct verify_progress *p)
-{
-    meter_show(ctx, p->doing, p->done, p->all, p->in_bytes);
-}
-
 /* ---- text ----------------------------------------------------------------------------------- */
 
 static void put_sharers(const struct verify_report *r, const struct verify_fault *f,
@@ -131,7 +126,8 @@ static void print_json(const struct verify_report *r)
 
 int verb_verify(struct cli *cli, int argc, char **argv)
 {
-    struct verify_options how = {.threads = thread_core_count(), .progress = show_progress};
+    struct verify_options how = {.threads = thread_core_count()};
+    struct meter *meter;
     struct verify_report report = {0};
     struct args args;
     struct err err = {0};
@@ -142,9 +138,10 @@ int verb_verify(struct cli *cli, int argc, char **argv)
         code = cli_expect(cli, &args, 1, 1);
     if (code >= 0)
         return code;
-    how.progress_ctx = meter_new(cli);
+    meter = meter_new(cli);
+    how.watch = meter_watch(meter);
     rc = verify_path(&cli->env, args.positional[0], &how, &report, &err);
-    meter_free(how.progress_ctx);
+    meter_free(meter);
     if (rc != RC_OK) {
         code = cli_fail(cli, &err);
     } else {

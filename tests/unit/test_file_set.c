@@ -10,7 +10,7 @@ static struct file_set *set;
 static struct fs *fs;
 static struct arena *arena;
 static struct err err;
-static const struct operator_meta op = {.name = "Op"};
+static const struct operator_meta op = {.id = "22222222222222222222222222222222", .name = "Op"};
 static const struct subtask_state subtask = {.subtask_index = 3};
 
 static void setup(void)
@@ -49,18 +49,20 @@ START_TEST(a_file_is_in_it_once_however_many_snapshots_name_it)
 {
     struct state_file a = file_of("/a", "x"), other = file_of("/a", "xy"), in = file_of("/b", "x");
 
-    file_set_use(set, 1, &op, &subtask, &a);
-    file_set_use(set, 4, &op, &subtask, &a);
+    ck_assert(file_set_use(set, 1, &op, &subtask, &a));
+    ck_assert(!file_set_use(set, 1, &op, &subtask, &a));
+    ck_assert(file_set_use(set, 4, &op, &subtask, &a));
     ck_assert_uint_eq(file_set_count(set), 1);
     ck_assert_uint_eq(file_set_at(set, 0)->first_snapshot, 1);
     ck_assert_uint_eq(file_set_at(set, 0)->last_snapshot, 4);
-    ck_assert_str_eq(file_set_at(set, 0)->operator_name, "Op");
+    ck_assert_str_eq(file_set_at(set, 0)->op->name, "Op");
     ck_assert_uint_eq(file_set_at(set, 0)->subtask_index, 3);
     file_set_use(set, 5, &op, &subtask, &other); /* another opinion of /a */
     ck_assert_uint_eq(file_set_count(set), 2);
     ck_assert_uint_eq(file_set_find(set, &other), 1);
     in.scope = FILE_INLINE;
-    file_set_use(set, 5, &op, &subtask, &in);
+    ck_assert(!file_set_use(set, 5, &op, &subtask, &in));
+    ck_assert_uint_eq(file_set_operator_count(set), 1);
     ck_assert_uint_eq(file_set_count(set), 2);
     in.scope = FILE_SHARED;
     ck_assert(file_set_find(set, &in) == FILE_SET_NONE);

@@ -223,7 +223,7 @@ struct seen {
     uint64_t calls, done, all;
 };
 
-static void note_progress(void *ctx, const struct verify_progress *p)
+static void note_progress(void *ctx, const struct look_progress *p)
 {
     struct seen *s = ctx;
 
@@ -241,7 +241,7 @@ START_TEST(progress_goes_from_nothing_to_all)
 
     ck_assert_ok(verify_path(
         &scene.env, JOB_DIR,
-        &(struct verify_options){.progress = note_progress, .progress_ctx = &seen}, &report, &err));
+        &(struct verify_options){.watch = {note_progress, &seen}}, &report, &err));
     ck_assert_uint_gt(seen.calls, 4);
     ck_assert_uint_eq(seen.done, report.read_bytes);
     ck_assert_uint_eq(seen.all, report.read_bytes);
