@@ -1,6 +1,8 @@
 /* note.c - see note.h */
 #include "checkpoint/note.h"
 
+#include "base/hash.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -95,12 +97,42 @@ bool note_is_empty(const struct note *n)
     return n->left.len == 0;
 }
 
+/* ---- the first line -------------------------------------------------------------------------- */
+
+#define CHECK "check="
+#define CHECK_BYTES (sizeof CHECK - 1 + DIGEST_HEX_LEN + 1)
+
+static void put_check(struct bytes content, struct buf *out)
+{
+    char hex[DIGEST_HEX_LEN + 1];
+
+    digest_hex(digest_of(content), hex);
+    buf_printf(out, CHECK "%s\n", hex);
+}
+
+/* Takes the line off *text, if there is one. false: it is malformed, or says otherwise. */
+static bool take_check(struct bytes *text)
+{
+    char hex[DIGEST_HEX_LEN + 1];
+    struct digest128 said;
+
+    if (!bytes_start_with(*text, bytes_of_str(CHECK)))
+        return true;
+    if (text->len < CHECK_BYTES || text->data[CHECK_BYTES - 1] != '\n')
+        return false;
+    memcpy(hex, text->data + sizeof CHECK - 1, DIGEST_HEX_LEN);
+    hex[DIGEST_HEX_LEN] = '\0';
+    *text = bytes_of(text->data + CHECK_BYTES, text->len - CHECK_BYTES);
+    return digest_parse(hex, &said) && digest_eq(said, digest_of(*text));
+}
+
 /* ---- files ---------------------------------------------------------------------------------- */
 
 enum rc note_write(struct fs *fs, const char *dir, const char *name, struct bytes content,
                    struct err *err)
 {
     char temp_path[FS_PATH_MAX], temp[128];
+    struct buf text = {0};
     enum rc rc;
 
     if (content.len > NOTE_BYTES_MAX)
@@ -111,7 +143,11 @@ enum rc note_write(struct fs *fs, const char *dir, const char *name, struct byte
     rc = fs_unlink(fs, temp_path, NULL); /* of a process that died */
     if (rc != RC_OK && rc != RC_NOT_FOUND)
         return err_set(err, rc, "cannot delete %s", temp_path);
-    return fs_publish(fs, dir, temp, name, content, err);
+    put_check(content, &text);
+    buf_append(&text, content.data, content.len);
+    rc = fs_publish(fs, dir, temp, name, buf_bytes(&text), err);
+    buf_release(&text);
+    return rc;
 }
 
 enum rc note_read(struct fs *fs, const char *dir, const char *name, struct arena *arena,
@@ -120,15 +156,19 @@ enum rc note_read(struct fs *fs, const char *dir, const char *name, struct arena
     char path[FS_PATH_MAX];
     struct err local = {0};
     struct buf text = {0};
+    struct bytes content;
     enum rc rc;
 
     GOTO_IF_ERR(path_join(path, sizeof path, dir, name, err));
-    rc = fs_read_all(fs, path, NOTE_BYTES_MAX, &text, &local);
+    rc = fs_read_all(fs, path, NOTE_BYTES_MAX + CHECK_BYTES, &text, &local);
     if (rc == RC_IO && local.os_errno == EISDIR)
         rc = RC_CORRUPT; /* will not pass */
     if (rc != RC_OK)
         GOTO_IF_ERR(err_set(err, rc, "%s", local.msg));
-    *out = (struct note){arena_bytes_copy(arena, buf_bytes(&text)), arena};
+    content = buf_bytes(&text);
+    if (!take_check(&content))
+        GOTO_IF_ERR(err_set(err, RC_CORRUPT, "%s: digest differs from that of its first line", path));
+    *out = (struct note){arena_bytes_copy(arena, content), arena};
 out:
     buf_release(&text);
     return rc;

@@ -1,6 +1,7 @@
 /* note.h - the small files of a job's directory that are neither state nor _metadata (ENDED, ORIGIN): lines "key=value" in a fixed order, read back as strictly.
  *
- * In a value a newline is written \n and a backslash \\, so that any path and any name fits; a NUL
+ * A file begins with the line "check=<XXH3-128 of what follows>", so that no flipped bit passes; of
+ * one without it (earlier versions wrote none) only the form is checked. In a value a newline is written \n and a backslash \\, so that any path and any name fits; a NUL
  * never does. Thread: any.
  */
 #ifndef VARVE_CHECKPOINT_NOTE_H

@@ -1,11 +1,13 @@
 /* links: checkpoint */
 #include "checkpoint/ended.h"
 
+#include "base/hash.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/sim_fs.h"
 
 #define JOB_ID "0123456789abcdef0123456789abcdef"
 #define JOB_DIR "/ckpt/" JOB_ID
+#define CHECK_LINE (6u + DIGEST_HEX_LEN + 1u) /* "check=<hex>\n" */
 #define TAIL "job_id=" JOB_ID "\njob_name=job\nfingerprint=aa\n"
 
 static struct fs *fs;
@@ -50,6 +52,7 @@ static const struct {
 START_TEST(a_note_is_read_as_it_was_written)
 {
     const struct ended *want = &notes[_i].ended;
+    char hex[DIGEST_HEX_LEN + 1];
     struct ended got;
     struct buf text = {0};
 
@@ -58,7 +61,10 @@ START_TEST(a_note_is_read_as_it_was_written)
     ck_assert_ok(ended_write(fs, JOB_DIR, &notes[0].ended, &err));
     ck_assert_ok(ended_write(fs, JOB_DIR, want, &err)); /* replaces */
     ck_assert_ok(fs_read_all(fs, JOB_DIR "/ENDED", 1000, &text, &err));
-    ck_assert_str_eq(buf_cstr(&text), notes[_i].text);
+    ck_assert_uint_gt(text.len, CHECK_LINE);
+    digest_hex(digest_of(bytes_of(text.data + CHECK_LINE, text.len - CHECK_LINE)), hex);
+    ck_assert_bytes_str(bytes_of(text.data, CHECK_LINE), arena_printf(arena, "check=%s\n", hex));
+    ck_assert_str_eq(buf_cstr(&text) + CHECK_LINE, notes[_i].text);
     buf_release(&text);
     ck_assert_ok(ended_read(fs, JOB_DIR, arena, &got, &err));
     ck_assert_int_eq(got.end, want->end);
@@ -92,16 +98,53 @@ static const char *const strangers[] = {
     "state=FINISHED\ncheckpoint_id=1\ntimestamp=2\nsavepoint=/a\\\n" TAIL,
 };
 
-START_TEST(anything_else_is_refused_with_its_place)
+static void write_bytes(struct bytes content)
 {
-    struct ended got;
     struct fs_file *file;
 
     ck_assert_ok(fs_create(fs, JOB_DIR "/ENDED", &file, &err));
-    ck_assert_ok(fs_append(file, bytes_of_str(strangers[_i]), &err));
+    ck_assert_ok(fs_append(file, content, &err));
     ck_assert_ok(fs_close(&file, &err));
+}
+
+START_TEST(anything_else_is_refused_with_its_place)
+{
+    struct ended got;
+
+    write_bytes(bytes_of_str(strangers[_i]));
     ck_assert_rc_msg(ended_read(fs, JOB_DIR, arena, &got, &err), RC_CORRUPT,
                      JOB_DIR "/ENDED: not the lines that say how a job ended");
+}
+END_TEST
+
+START_TEST(a_note_of_an_earlier_version_has_no_digest_and_is_read)
+{
+    struct ended got;
+
+    write_bytes(bytes_of_str(notes[0].text));
+    ck_assert_ok(ended_read(fs, JOB_DIR, arena, &got, &err));
+    ck_assert_uint_eq(got.checkpoint_id, 17);
+}
+END_TEST
+
+START_TEST(no_flipped_bit_and_no_cut_passes)
+{
+    struct ended got;
+    struct buf text = {0};
+
+    ck_assert_ok(ended_write(fs, JOB_DIR, &notes[0].ended, &err));
+    ck_assert_ok(fs_read_all(fs, JOB_DIR "/ENDED", 1000, &text, &err));
+    for (size_t bit = 0; bit < text.len * 8; bit++) {
+        ck_assert(sim_fs_flip(fs, JOB_DIR "/ENDED", bit / 8, (uint8_t)(1u << (bit % 8))));
+        ck_assert_rc_msg(ended_read(fs, JOB_DIR, arena, &got, &err), RC_CORRUPT, JOB_DIR "/ENDED");
+        ck_assert(sim_fs_flip(fs, JOB_DIR "/ENDED", bit / 8, (uint8_t)(1u << (bit % 8))));
+    }
+    for (size_t len = 0; len < text.len; len++) {
+        ck_assert_ok(ended_remove(fs, JOB_DIR, &err));
+        write_bytes(bytes_of(text.data, len));
+        ck_assert_rc(ended_read(fs, JOB_DIR, arena, &got, &err), RC_CORRUPT);
+    }
+    buf_release(&text);
 }
 END_TEST
 
@@ -143,5 +186,7 @@ TEST_MAIN("ended", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_loop_test(tc, a_note_is_read_as_it_was_written, 0, ARRAY_LEN(notes));
           tcase_add_loop_test(tc, anything_else_is_refused_with_its_place, 0,
                               ARRAY_LEN(strangers));
+          tcase_add_test(tc, a_note_of_an_earlier_version_has_no_digest_and_is_read);
+          tcase_add_test(tc, no_flipped_bit_and_no_cut_passes);
           tcase_add_test(tc, a_directory_in_its_place_is_no_passing_trouble);
           tcase_add_loop_test(tc, a_crash_leaves_one_of_the_two, 0, 20);)
