@@ -5,8 +5,10 @@
 #include "checkpoint/verify.h"
 
 #include "base/thread.h"
+#include "checkpoint/ended.h"
 #include "checkpoint/file_set.h"
 #include "checkpoint/layout.h"
+#include "checkpoint/lineage.h"
 #include "checkpoint/recovery.h"
 
 #include <stdatomic.h>
@@ -59,18 +61,19 @@ static void add_sharer(struct verify *v, struct verify_fault *f, uint32_t snapsh
 
 /* ---- the snapshots -------------------------------------------------------------------------- */
 
-static void metadata_fault(struct verify *v, uint32_t snapshot, const char *message)
+/* "<dir>/<name>" does not read: `message` says why, mostly with the path before it. */
+static struct verify_fault *add_unreadable(struct verify *v, const char *dir, const char *name,
+                                           const char *message)
 {
-    const char *path =
-        arena_printf(v->report->arena, "%s/%s", v->report->snapshots[snapshot].dir, LAYOUT_METADATA);
+    const char *path = arena_printf(v->report->arena, "%s/%s", dir, name);
     size_t len = strlen(path);
 
     if (strncmp(message, path, len) == 0 && strncmp(message + len, ": ", 2) == 0)
-        message += len + 2; /* the path is said already */
-    add_sharer(v,
-               add_fault(v, (struct verify_fault){.path = path,
-                                                  .reason = arena_strdup(v->report->arena, message)}),
-               snapshot);
+        message += len + 2;
+    return add_fault(v, (struct verify_fault){
+                            .path = path,
+                            .reason = arena_strdup(v->report->arena, message),
+                        });
 }
 
 /* Reads the _metadata of a snapshot into scratch memory. false: it cannot be used, which is noted;
@@ -87,8 +90,24 @@ static bool read_snapshot(struct verify *v, uint32_t snapshot, struct checkpoint
     if (rc == RC_NOT_FOUND)
         s->status = VERIFY_INCOMPLETE;
     else if (rc != RC_OK)
-        metadata_fault(v, snapshot, local.msg);
+        add_sharer(v, add_unreadable(v, s->dir, LAYOUT_METADATA, local.msg), snapshot);
     return rc == RC_OK;
+}
+
+static void prove_notes(struct verify *v, const char *job_dir)
+{
+    struct err origin_err = {0}, ended_err = {0};
+    struct run_origin origin;
+    struct ended ended;
+    enum rc rc;
+
+    arena_reset(v->scratch);
+    rc = origin_read(v->fs, job_dir, v->scratch, &origin, &origin_err);
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        add_unreadable(v, job_dir, LAYOUT_ORIGIN, origin_err.msg);
+    rc = ended_read(v->fs, job_dir, v->scratch, &ended, &ended_err);
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        add_unreadable(v, job_dir, LAYOUT_ENDED, ended_err.msg);
 }
 
 struct user {
@@ -138,6 +157,8 @@ static enum rc survey(struct verify *v, struct err *err)
 
     r->snapshot_count = r->list.count;
     r->snapshots = ARENA_ARRAY(r->arena, r->list.count, struct verified_snapshot);
+    for (size_t i = 0; i < r->list.job_count; i++)
+        prove_notes(v, r->list.job_dirs[i]);
     for (uint32_t i = 0; i < r->list.count; i++) {
         const struct listed_snapshot *item = &r->list.items[i];
 
@@ -358,7 +379,7 @@ static void move_faults(struct verify *v)
         struct verify_fault *f = &v->faults[i];
         uint32_t *snapshots = f->snapshots;
 
-        if (f->snapshot_count == 0)
+        if (f->snapshot_count == 0 && f->operator_name != NULL)
             continue;
         f->snapshots = arena_copy(r->arena, snapshots, f->snapshot_count * sizeof *snapshots);
         mem_free(snapshots);

@@ -1,8 +1,8 @@
 /* verify.h - proves every byte that a restore from the snapshots at a path would use.
  *
  * Of each snapshot: its _metadata (header, digest, every rule of the tree; inline content has its
- * digest there), and that each file it names is there, of its length and digest. A file that several
- * snapshots name is read once. All faults are found, not the first; with each go the snapshots that
+ * digest there), and that each file it names is there, of its length and digest. Of each job's
+ * directory its notes (ORIGIN, ENDED), by which a resume chooses. A file that several snapshots name is read once. All faults are found, not the first; with each go the snapshots that
  * share it.
  *
  * Nothing is written or locked: read-only media will do, and a running job is not disturbed (what
@@ -36,13 +36,13 @@ struct verified_snapshot {
     uint64_t fault_count;
 };
 struct verify_fault {
-    const char *path; /* of a file, or of a _metadata */
+    const char *path; /* of a file, a _metadata, or a job's note */
     const char *reason;
-    const char *operator_name; /* that uses it; NULL: a _metadata */
+    const char *operator_name; /* that uses it; NULL: a _metadata or a note */
     uint32_t subtask_index;
     uint64_t size_bytes; /* as it ought to be; of a _metadata 0 */
-    size_t snapshot_count;
-    uint32_t *snapshots; /* that name it, ascending indices */
+    size_t snapshot_count; /* 0: a note */
+    uint32_t *snapshots;   /* that name it, ascending indices */
 };
 #define VERIFY_NONE SIZE_MAX
 struct verify_report {

@@ -5,8 +5,11 @@
  * Makes the history of tests/lib/big_history.h in DIR unless it is there, then looks at it in each
  * form in a process of its own: seconds, CPU seconds, peak resident memory, bytes of report. */
 #include "base/arena.h"
+#include "base/thread.h"
 #include "checkpoint/inspect.h"
 #include "checkpoint/orphans_search.h"
+#include "checkpoint/usage.h"
+#include "checkpoint/verify.h"
 #include "job/list_items.h"
 #include "tests/lib/big_history.h"
 
@@ -31,7 +34,28 @@ static enum rc count_orphans(void *ctx, const struct orphan_place *p, struct err
     return RC_OK;
 }
 
-enum look { LOOK_TEXT, LOOK_JSON, LOOK_JSON_FILES, LOOK_HTML, LOOK_ORPHANS };
+enum look { LOOK_TEXT, LOOK_JSON, LOOK_JSON_FILES, LOOK_HTML, LOOK_ORPHANS, LOOK_VERIFY, LOOK_DU };
+
+static enum rc verify_all(const char *dir, uint64_t *files, struct err *err)
+{
+    struct verify_report r;
+    enum rc rc = verify_path(&env, dir, &(struct verify_options){.threads = thread_core_count()},
+                             &r, err);
+
+    *files = r.file_count;
+    verify_report_release(&r);
+    return rc;
+}
+
+static enum rc du_all(const char *dir, uint64_t *files, struct err *err)
+{
+    struct usage_report r;
+    enum rc rc = usage_look(env.fs, dir, (struct look_watch){0}, &r, err);
+
+    *files = r.all.count;
+    usage_report_release(&r);
+    return rc;
+}
 
 static enum rc look_at(const char *dir, enum look look, uint64_t *size, struct err *err)
 {
@@ -41,6 +65,10 @@ static enum rc look_at(const char *dir, enum look look, uint64_t *size, struct e
     *size = 0;
     if (look == LOOK_ORPHANS)
         return orphans_search(&env, dir, &(struct orphan_search){0}, count_orphans, size, err);
+    if (look == LOOK_VERIFY)
+        return verify_all(dir, size, err);
+    if (look == LOOK_DU)
+        return du_all(dir, size, err);
     how.form = look == LOOK_TEXT ? INSPECT_TEXT : look == LOOK_HTML ? INSPECT_HTML : INSPECT_JSON;
     return inspect_path(&env, dir, &how, count_bytes, size, &damaged, err);
 }
@@ -48,7 +76,8 @@ static enum rc look_at(const char *dir, enum look look, uint64_t *size, struct e
 /* In the child. */
 static int look_and_tell(const char *dir, enum look look)
 {
-    static const char *const names[] = {"text", "--json", "--json --files", "--html", "orphans"};
+    static const char *const names[] = {"text",    "--json", "--json --files", "--html",
+                                        "orphans", "verify", "du"};
     int64_t start_ns = clock_mono_ns(env.clock);
     struct err err = {0};
     struct rusage used;
@@ -63,7 +92,9 @@ static int look_and_tell(const char *dir, enum look look)
            (double)(clock_mono_ns(env.clock) - start_ns) / 1e9,
            (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
                (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6,
-           (double)used.ru_maxrss / 1024, look == LOOK_ORPHANS ? "orphans" : "bytes", size);
+           (double)used.ru_maxrss / 1024, look == LOOK_ORPHANS  ? "orphans"
+           : look > LOOK_ORPHANS ? "files"
+                                 : "bytes", size);
     return 0;
 }
 
@@ -91,7 +122,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", err.msg);
         return 3;
     }
-    for (enum look look = LOOK_TEXT; look <= LOOK_ORPHANS; look++) {
+    for (enum look look = LOOK_TEXT; look <= LOOK_DU; look++) {
         int status = 1;
         pid_t pid;
 

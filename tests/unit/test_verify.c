@@ -1,8 +1,10 @@
 /* links: checkpoint */
 #include "checkpoint/verify.h"
 
+#include "checkpoint/ended.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/savepoint.h"
+#include "tests/lib/big_history.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/fault_fs.h"
 #include "tests/lib/scene.h"
@@ -190,6 +192,22 @@ START_TEST(cutting_a_metadata_anywhere_is_said_with_the_place)
 }
 END_TEST
 
+START_TEST(a_jobs_notes_are_proven_as_well)
+{
+    ck_assert_ok(ended_write(
+        fs, JOB_DIR, &(struct ended){JOB_END_CANCELED, 4, 7, NULL, SCENE_JOB_ID, "scene", "f"},
+        &err));
+    verify("/ckpt", 1);
+    ck_assert(!verify_found_damage(&report));
+    ck_assert(sim_fs_flip(fs, JOB_DIR "/ENDED", 70, 1));
+    verify("/ckpt", 1);
+    ck_assert(verify_found_damage(&report));
+    ck_assert_uint_eq(report.damaged_count, 0); /* all can be restored by their path */
+    ck_assert_uint_eq(fault_of(JOB_DIR "/ENDED")->snapshot_count, 0);
+    ck_assert_ptr_nonnull(strstr(fault_of(JOB_DIR "/ENDED")->reason, "digest differs"));
+}
+END_TEST
+
 /* A disk that refuses is named, and does not hide the faults of others. */
 START_TEST(a_file_that_cannot_be_read_is_a_fault_and_the_rest_is_proven)
 {
@@ -216,6 +234,42 @@ START_TEST(nothing_is_written)
 
     verify("/ckpt", 2);
     ck_assert_uint_eq(sim_fs_op_count(fs), ops);
+}
+END_TEST
+
+/* A long history: what is bad is found with everyone who shares it, and nothing else. */
+START_TEST(of_many_checkpoints_exactly_those_that_name_a_bad_file_are_damaged)
+{
+    const struct big_history h = {.root = "/many", .checkpoints = 300, .window = 40, .step = 10};
+    const uint64_t bad[] = {0, 777, 3029};
+    bool damaged[301] = {false};
+    uint32_t damaged_count = 0;
+
+    ck_assert_ok(big_history_make(fs, &h, &err));
+    verify("/many", 2);
+    ck_assert(!verify_found_damage(&report));
+    ck_assert_uint_eq(report.snapshot_count, 300);
+    ck_assert_uint_ge(report.file_count, big_history_files(&h));
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        const char *content = arena_printf(arena, "shared file %d\n", (int)bad[i]);
+        char name[LAYOUT_NAME_MAX];
+
+        layout_shared_name(digest_of(bytes_of_str(content)), name);
+        ck_assert(sim_fs_flip(
+            fs, arena_printf(arena, "/many/" BIG_HISTORY_JOB_ID "/shared/%s", name), 3, 0x40));
+        for (uint64_t n = 1; n <= h.checkpoints; n++) {
+            if (bad[i] < (n - 1) * h.step || bad[i] >= (n - 1) * h.step + h.window || damaged[n])
+                continue;
+            damaged[n] = true;
+            damaged_count++;
+        }
+    }
+    verify("/many", 2);
+    ck_assert_uint_eq(report.fault_count, ARRAY_LEN(bad));
+    ck_assert_uint_eq(report.damaged_count, damaged_count);
+    for (size_t i = 0; i < report.snapshot_count; i++)
+        ck_assert((report.snapshots[i].status == VERIFY_DAMAGED) ==
+                  damaged[report.snapshots[i].checkpoint_id]);
 }
 END_TEST
 
@@ -255,6 +309,8 @@ TEST_MAIN("verify", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, an_incomplete_checkpoint_is_a_fault_only_when_it_was_asked_for);
           tcase_add_test(tc, a_savepoints_links_to_shared_files_are_not_read_again);
           tcase_add_test(tc, cutting_a_metadata_anywhere_is_said_with_the_place);
+          tcase_add_test(tc, a_jobs_notes_are_proven_as_well);
           tcase_add_test(tc, a_file_that_cannot_be_read_is_a_fault_and_the_rest_is_proven);
+          tcase_add_test(tc, of_many_checkpoints_exactly_those_that_name_a_bad_file_are_damaged);
           tcase_add_test(tc, nothing_is_written);
           tcase_add_test(tc, progress_goes_from_nothing_to_all);)
