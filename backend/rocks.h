@@ -1,6 +1,6 @@
 /* rocks.h - RocksDB behind our own words: databases, column families, runs, checkpoints. All
  * options objects are made in rocks_options.c, so that what we write stays readable by Flink 2:
- * format_version 5, XXH3 checksums, zstd, bytewise comparator, merge operator
+ * format_version 5, XXH3 checksums, LZ4, bytewise comparator, merge operator
  * StringAppendTESTOperator, no write-ahead log, static levels. Flink does not know packed values
  * (value_pack.h) and merge operands of totals (blind.h), which only families of fixed-size values
  * may hold.

@@ -4,7 +4,6 @@
 #include "base/arena.h"
 
 #define MIB (1u << 20)
-#define ZSTD_LEVEL 1
 #define ARENA_BYTES (64u << 10) /* a memtable of a few rows takes it: there is one a state */
 #define WRITE_BUFFER_OVERSHOOT 14 /* tenths: what a flush under way still holds */
 
@@ -107,10 +106,8 @@ void rocks_options_make(struct rocks_db *db, const struct rocks_config *config)
     db->filters = shim_filters_new();
     ASSERT(db->filters != NULL);
     shim_filters_install(db->filters, o);
-    rocksdb_options_set_compression(o, rocksdb_zstd_compression);
-    rocksdb_options_set_compression_options(o, -14, ZSTD_LEVEL, 0, 0);
-    rocksdb_options_set_bottommost_compression(o, rocksdb_zstd_compression);
-    rocksdb_options_set_bottommost_compression_options(o, -14, ZSTD_LEVEL, 0, 0, 1);
+    rocksdb_options_set_compression(o, rocksdb_lz4_compression);
+    rocksdb_options_set_bottommost_compression(o, rocksdb_lz4_compression);
     rocksdb_options_set_level_compaction_dynamic_level_bytes(o, 0);
     rocksdb_options_set_compaction_style(o, rocksdb_level_compaction);
     rocksdb_options_set_num_levels(o, 7);

@@ -88,8 +88,8 @@ static enum rc find_name(void *ctx, const char *name, struct err *err)
 static const char *const wanted[] = {
     "  comparator=leveldb.BytewiseComparator\n",
     "  merge_operator=StringAppendTESTOperator\n",
-    "  compression=kZSTD\n",
-    "  bottommost_compression=kZSTD\n",
+    "  compression=kLZ4Compression\n",
+    "  bottommost_compression=kLZ4Compression\n",
     "  compaction_style=kCompactionStyleLevel\n",
     "  level_compaction_dynamic_level_bytes=false\n",
     "  enable_blob_files=false\n",
