@@ -118,9 +118,11 @@ static enum rc refuse_dropped(const struct checkpoint_metadata *m,
 
 /* ---- rules (B22) ---------------------------------------------------------------------------- */
 
-static enum rc check_operator(const struct operator_meta *old, const struct assign_operator *op,
-                              struct err *err)
+enum rc assign_check(const struct operator_meta *old, const struct assign_operator *op,
+                     struct err *err)
 {
+    if (!totals_of(old).has_state)
+        return RC_OK; /* nothing binds it to the old number of key groups */
     if (op->key_group_count_set && op->key_group_count != old->key_group_count)
         return err_set(err, RC_INVALID,
                        "operator \"%s\": its state was written with max parallelism %" PRIu32
@@ -337,12 +339,11 @@ static enum rc assign_one(const struct checkpoint_metadata *m, const struct assi
     out->restored = true;
     out->finished = old->finished;
     if (!totals_of(old).has_state) {
-        /* Without state nothing binds it to the old number of key groups. */
         if (!op->key_group_count_set && op->parallelism <= old->key_group_count)
             out->key_group_count = old->key_group_count;
         return RC_OK;
     }
-    RETURN_IF_ERR(check_operator(old, op, err));
+    RETURN_IF_ERR(assign_check(old, op, err));
     out->key_group_count = old->key_group_count;
     return assign_operator_state(old, op, arena, out, err);
 }
@@ -359,7 +360,7 @@ static enum rc check_keyed_operators(const struct checkpoint_metadata *m,
         for (size_t s = 0; old != NULL && s < old->subtask_count; s++)
             keyed = keyed || old->subtasks[s].keyed_count > 0;
         if (keyed)
-            RETURN_IF_ERR(check_operator(old, &ops[i], err));
+            RETURN_IF_ERR(assign_check(old, &ops[i], err));
     }
     return RC_OK;
 }

@@ -26,6 +26,9 @@ struct state_fit {
     size_t change_count;
     const struct state_change *changes;
     const char *said; /* which aggregates start empty or are gone, for the user; "": none */
+    /* The same by name, and those that keep their state. */
+    size_t kept_count, fresh_count, gone_count;
+    const char **kept, **fresh, **gone;
 };
 struct assigned_operator {
     bool restored;            /* false: it was not in the snapshot and starts empty */
@@ -54,6 +57,10 @@ MUST_USE enum rc assign_restore(const struct checkpoint_metadata *snapshot,
                                 const struct assign_operator *ops, size_t op_count,
                                 bool allow_non_restored, struct arena *arena,
                                 struct assignment *out, struct err *err);
+
+/* The rules of RC_INVALID for one operator that takes over the state of `old`. */
+MUST_USE enum rc assign_check(const struct operator_meta *old, const struct assign_operator *op,
+                              struct err *err);
 
 /* The states of an operator over all its handles (the first of each name). */
 void assign_states_of(const struct operator_meta *op, struct arena *arena,

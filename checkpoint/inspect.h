@@ -24,6 +24,8 @@ struct inspect_options {
      * values. NULL: it is not known, or damaged. The function may be NULL. */
     json_t *(*describe)(const char *list_name, struct bytes item);
 };
+/* Such an object as "file position: path a.csv, offset 12". */
+void inspect_print_item(json_t *described, struct buf *out);
 /* Pieces of the report, in order. */
 typedef enum rc inspect_write_fn(void *ctx, struct bytes piece, struct err *err);
 /* *damaged: something in it cannot be restored (exit code 1). Codes as recovery_open, for a path

@@ -86,7 +86,7 @@ static void print_item(const struct inspect *in, const struct list_state *l, str
     struct buf text = {0};
 
     if (described != NULL)
-        print_described(described, &text);
+        inspect_print_item(described, &text);
     else
         buf_append_escaped(&text, item, 100);
     buf_append_str(out, "<li><code>");

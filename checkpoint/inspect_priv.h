@@ -101,8 +101,6 @@ const char *inspect_ago_text(const struct inspect *in, int64_t wall_ms, char out
 uint64_t operator_entry_count(const struct operator_meta *op);
 /* The first handle of an operator that has states, which stands for all; NULL. */
 const struct keyed_handle *operator_states(const struct operator_meta *op);
-/* "file position: path a.csv, offset 12" of a described item. */
-void print_described(json_t *described, struct buf *out);
 
 /* ---- parts of the page ---------------------------------------------------------------------- */
 

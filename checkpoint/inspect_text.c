@@ -69,7 +69,7 @@ static void print_items(const struct inspect *in, const struct list_state *l, st
         if (shown++ < PREVIEW_ITEMS) {
             buf_append_str(out, "        ");
             if (described != NULL)
-                print_described(described, out);
+                inspect_print_item(described, out);
             else
                 buf_append_escaped(out, l->items[i], PREVIEW_BYTES);
             buf_append_str(out, "\n");

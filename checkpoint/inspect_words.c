@@ -66,7 +66,7 @@ const struct keyed_handle *operator_states(const struct operator_meta *op)
     return NULL;
 }
 
-void print_described(json_t *described, struct buf *out)
+void inspect_print_item(json_t *described, struct buf *out)
 {
     const char *name, *before = ": ";
     json_t *value;

@@ -19,6 +19,7 @@ struct run {
     struct session *session;
     struct background background;
     bool detached, dry_run;
+    bool would_not_start; /* some job of a dry run */
     bool waited; /* the statement under way has waited for its job: an error is the job's */
     const struct schema *schema; /* of the rows under way, for --json */
 };
@@ -32,7 +33,8 @@ static const struct arg_option run_options[] = {
     {.name = "--resume",
      .help = "start from the newest checkpoint of this job's name below "
              "execution.checkpointing.dir, if any; do nothing when it has finished"},
-    {.name = "--dry-run", .help = "check everything, start nothing"},
+    {.name = "--dry-run",
+     .help = "start and write nothing, but say what a start would do; exit code 1: it would fail"},
     {.name = "--allow-non-restored-state",
      .alias = "-n",
      .help = "drop state whose operator is gone"},
@@ -225,7 +227,7 @@ static enum rc execute(struct run *r, const struct ast_statement *s,
     RETURN_IF_ERR(rest_check_statement(s, err));
     if (r->detached && s->kind == STMT_SELECT)
         return err_set(err, RC_INVALID, "SELECT has nowhere to show its rows with -d: use INSERT");
-    if (r->dry_run && is_insert(s))
+    if (r->dry_run && (is_insert(s) || s->kind == STMT_SELECT))
         return session_execute(r->session, s, &plain, result, err);
     if (r->cli->json)
         return session_execute(r->session, s, &json, result, err);
@@ -274,6 +276,7 @@ static int execute_script(struct run *r, const struct ast_script *script)
         }
         if (rc != RC_OK)
             return say_failed(r, script->statements[i], &result, &err);
+        r->would_not_start = r->would_not_start || result.would_not_start;
         if (result.kind == RESULT_JOB)
             say_submitted(r, &result);
         if (result.kind == RESULT_EXIT)
@@ -408,7 +411,8 @@ static int run_jobs(struct run *r, const struct ast_script *script)
 {
     struct session_options options = {.resume = given(r, "--resume"),
                                       .names_shared = names_are_shared(r, script),
-                                      .dry_run = r->dry_run};
+                                      .dry_run = r->dry_run,
+                                      .dry_run_json = r->cli->json};
     int code, jobs;
 
     if (r->detached) {
@@ -431,6 +435,8 @@ static int run_jobs(struct run *r, const struct ast_script *script)
     if (code >= 0) /* what was started before the mistake can go on later, but not alone */
         host_suspend_all(&r->host);
     jobs = host_wait_all(&r->host);
+    if (code < 0 && r->would_not_start)
+        return EXIT_WRONG;
     return code >= 0 ? code : jobs;
 }
 

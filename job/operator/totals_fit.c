@@ -56,6 +56,10 @@ static enum rc rewrite_row(const void *ctx, const uint8_t *from, uint8_t *to, st
 /* ---- what becomes of each call -------------------------------------------------------------------- */
 
 enum fate { FATE_KEPT, FATE_NEW, FATE_OTHER /* the same call over another type */ };
+struct name_list {
+    size_t count;
+    const char **names;
+};
 
 struct fit {
     const struct fit_request *r;
@@ -70,12 +74,16 @@ struct fit {
     enum fate *fates;   /* by call */
     struct buf refused; /* lines that -n does not help against */
     struct buf other;   /* lines that it does */
-    struct buf fresh, gone; /* names of calls */
+    struct name_list kept, fresh, gone; /* calls */
+    size_t name_max;                    /* of each list */
 };
 
-static void list_name(struct buf *list, const char *name)
+static void list_name(struct fit *f, struct name_list *list, const char *name)
 {
-    buf_printf(list, "%s%s", list->len > 0 ? ", " : "", name);
+    if (list->names == NULL)
+        list->names = ARENA_ARRAY(f->arena, f->name_max, const char *);
+    ASSERT(list->count < f->name_max);
+    list->names[list->count++] = name;
 }
 
 static bool is_of_call(const char *column, const char *call)
@@ -183,15 +191,17 @@ static void judge_call(struct fit *f, uint32_t index)
     f->fates[index] = fate;
     for (size_t i = 0; i < f->column_count; i++)
         f->column_taken[i] |= fate != FATE_NEW && is_of_call(f->columns[i].name, c->call.name);
-    if (fate == FATE_KEPT)
+    if (fate == FATE_KEPT) {
+        list_name(f, &f->kept, c->call.name);
         return;
+    }
     if (fate == FATE_OTHER)
         show_other(f, c, retracts ? &f->refused : &f->other);
     else if (retracts)
         buf_printf(&f->refused,
                    "\n  %s is new, and cannot start empty here: its input takes rows back, also those that it has not counted",
                    c->call.name);
-    list_name(&f->fresh, c->call.name);
+    list_name(f, &f->fresh, c->call.name);
 }
 
 /* "SUM(v)" of "SUM(v)$low", "MIN(d)" of "MIN(d)$DECIMAL(10, 2)$high". */
@@ -224,7 +234,7 @@ static void list_gone(struct fit *f)
         if (f->column_taken[i] || strcmp(f->columns[i].name, ACC_ROWS_FIELD) == 0)
             continue;
         call = call_of_column(f->arena, f->columns[i].name);
-        list_name(&f->gone, call);
+        list_name(f, &f->gone, call);
         for (size_t j = i; j < f->column_count; j++)
             f->column_taken[j] |= is_of_call(f->columns[j].name, call);
     }
@@ -256,7 +266,7 @@ static void drop_states(struct fit *f, struct state_fit *out, struct state_chang
             continue;
         changes[out->change_count++] = (struct state_change){.was = old};
         if (text && state_desc_find(f->states, f->state_count, old->name) == NULL)
-            list_name(&f->gone, old->name + strlen(TEXT_STATE_PREFIX)); /* others have a column */
+            list_name(f, &f->gone, old->name + strlen(TEXT_STATE_PREFIX)); /* others have a column */
     }
 }
 
@@ -340,15 +350,19 @@ static enum rc judge(struct fit *f, struct err *err)
     return rc;
 }
 
+static void say_names(const char *what, const struct name_list *list, struct buf *said)
+{
+    for (size_t i = 0; i < list->count; i++)
+        buf_printf(said, "%s%s%s", i > 0 ? ", " : said->len > 0 ? "; " : "", i > 0 ? "" : what, list->names[i]);
+}
+
 static const char *say(struct fit *f)
 {
     struct buf said = {0};
     const char *text;
 
-    if (f->fresh.len > 0)
-        buf_printf(&said, "new, starts empty: %s", buf_cstr(&f->fresh));
-    if (f->gone.len > 0)
-        buf_printf(&said, "%sgone, dropped: %s", said.len > 0 ? "; " : "", buf_cstr(&f->gone));
+    say_names("new, starts empty: ", &f->fresh, &said);
+    say_names("gone, dropped: ", &f->gone, &said);
     text = arena_strdup(f->arena, buf_cstr(&said));
     buf_release(&said);
     return text;
@@ -361,13 +375,22 @@ static enum rc fit_all(struct fit *f, struct state_fit *out, struct err *err)
     f->column_count = type_columns(f->old_row->value_type, f->arena, &f->columns);
     f->column_taken = ARENA_ARRAY(f->arena, f->column_count + 1, bool);
     f->fates = ARENA_ARRAY(f->arena, f->layout.call_count + 1, enum fate);
+    f->name_max = f->layout.call_count + f->column_count + f->r->old_count;
     RETURN_IF_ERR(judge(f, err));
     list_gone(f);
     out->changes = changes;
     if (strcmp(f->old_row->value_type, f->states[0].value_type) != 0 || f->other.len > 0)
         changes[out->change_count++] = (struct state_change){f->old_row, &f->states[0], rewrite_row, plan_rewrite(f)};
     drop_states(f, out, changes);
-    out->said = say(f);
+    *out = (struct state_fit){.change_count = out->change_count,
+                              .changes = changes,
+                              .said = say(f),
+                              .kept_count = f->kept.count,
+                              .kept = f->kept.names,
+                              .fresh_count = f->fresh.count,
+                              .fresh = f->fresh.names,
+                              .gone_count = f->gone.count,
+                              .gone = f->gone.names};
     return RC_OK;
 }
 
@@ -386,7 +409,5 @@ enum rc totals_fit(const struct fit_request *r, const struct totals_config *conf
 out:
     buf_release(&f.refused);
     buf_release(&f.other);
-    buf_release(&f.fresh);
-    buf_release(&f.gone);
     return rc;
 }

@@ -56,8 +56,7 @@ static void hook_discarded(void *ctx, uint64_t checkpoint_id)
 /* ---- life -------------------------------------------------------------------------------------
  */
 
-/* "": jobmanager storage. */
-static enum rc checkpoint_dir_of(const struct config *c, char out[FS_PATH_MAX], struct err *err)
+enum rc job_checkpoint_dir(const struct config *c, char out[FS_PATH_MAX], struct err *err)
 {
     char path[FS_PATH_MAX];
     bool in_memory =
@@ -78,7 +77,7 @@ static enum rc checkpoint_dir_of(const struct config *c, char out[FS_PATH_MAX], 
 }
 
 /* A claimed snapshot is deleted once a checkpoint of this job takes its place: one on disk. */
-static enum rc check_claim(const struct restore_plan *p, const char *dir, struct err *err)
+enum rc job_check_claim(const struct restore_plan *p, const char *dir, struct err *err)
 {
     if (!p->restored || p->claim_mode != CLAIM_CLAIM || dir[0] != '\0')
         return RC_OK;
@@ -101,8 +100,8 @@ static enum rc open_storage(struct job *job, struct err *err)
         .memory_state_limit_bytes = config_bytes(job->config, OPT_CP_JM_MAX_STATE),
     };
 
-    RETURN_IF_ERR(checkpoint_dir_of(job->config, dir, err));
-    RETURN_IF_ERR(check_claim(&job->plan, dir, err));
+    RETURN_IF_ERR(job_checkpoint_dir(job->config, dir, err));
+    RETURN_IF_ERR(job_check_claim(&job->plan, dir, err));
     c.dir = dir[0] == '\0' ? NULL : dir;
     snprintf(holder, sizeof holder, "pid %ld, job %.180s", (long)getpid(), job->graph->job_name);
     return storage_open(&c, &job->storage, err);
@@ -125,7 +124,7 @@ static enum rc note_origin(struct job *job, const struct job_restore *restore, s
                              .fingerprint = arena_strdup(job->origin_arena, fingerprint),
                              .started_wall_ms = job->start_wall_ms,
                              .from = job->plan.restored ? from->dir : ""};
-    RETURN_IF_ERR(checkpoint_dir_of(job->config, root, err));
+    RETURN_IF_ERR(job_checkpoint_dir(job->config, root, err));
     if (job->plan.restored)
         RETURN_IF_ERR(lineage_ancestors(job->env, from->dir, from->meta->job_id,
                                         root[0] == '\0' ? NULL : root, job->origin_arena, o, &parent,
@@ -328,27 +327,6 @@ enum rc job_start_by_hand(const struct env *env, const struct config *config,
                           struct job **out, struct err *err)
 {
     return make_job(env, config, graph_take, restore, false, out, err);
-}
-
-enum rc job_preflight(const struct env *env, const struct config *config, const struct graph *graph,
-                      const struct job_restore *restore, struct buf *out, struct err *err)
-{
-    struct restore_plan plan = {0};
-    struct state_budget budget;
-    char dir[FS_PATH_MAX];
-    enum rc rc;
-
-    GOTO_IF_ERR(config_check(config, err));
-    GOTO_IF_ERR(graph_check(graph, err));
-    GOTO_IF_ERR(state_budget_make(config, graph, fs_open_files_max(env->fs), &budget, err));
-    GOTO_IF_ERR(checkpoint_dir_of(config, dir, err));
-    GOTO_IF_ERR(restore_plan_make(env, config, graph, restore, &plan, err));
-    GOTO_IF_ERR(check_claim(&plan, dir, err));
-    restore_plan_print(&plan, graph, out);
-    buf_printf(out, "checkpoints: %s\n", dir[0] == '\0' ? "in memory" : dir);
-out:
-    restore_plan_release(&plan);
-    return rc;
 }
 
 struct executor *job_executor(struct job *job)

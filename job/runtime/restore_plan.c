@@ -122,17 +122,16 @@ static struct checkpoint_metadata *with_ids_of(const struct graph *g,
     return out;
 }
 
-enum rc restore_plan_assign(const struct graph *g, const struct checkpoint_metadata *snapshot,
-                            bool allow_non_restored, struct arena *arena, struct assignment *out,
-                            uint32_t *key_group_count, struct err *err)
+static struct assign_operator *operators_of(const struct graph *g, struct arena *arena,
+                                            size_t *count)
 {
-    const struct checkpoint_metadata *m = with_ids_of(g, snapshot, arena);
     struct assign_operator *ops;
-    size_t n = 0, count = 0;
+    size_t n = 0;
 
+    *count = 0;
     for (uint32_t v = 0; v < g->vertex_count; v++)
-        count += g->vertices[v].operator_count;
-    ops = ARENA_ARRAY(arena, count, struct assign_operator);
+        *count += g->vertices[v].operator_count;
+    ops = ARENA_ARRAY(arena, *count, struct assign_operator);
     for (uint32_t v = 0; v < g->vertex_count; v++) {
         for (uint32_t o = 0; o < g->vertices[v].operator_count; o++) {
             const struct operator_spec *spec = &g->vertices[v].operators[o];
@@ -146,14 +145,59 @@ enum rc restore_plan_assign(const struct graph *g, const struct checkpoint_metad
             memcpy(ops[n++].id, spec->id, sizeof spec->id);
         }
     }
+    return ops;
+}
+
+enum rc restore_plan_assign(const struct graph *g, const struct checkpoint_metadata *snapshot,
+                            bool allow_non_restored, struct arena *arena, struct assignment *out,
+                            uint32_t *key_group_count, struct err *err)
+{
+    const struct checkpoint_metadata *m = with_ids_of(g, snapshot, arena);
+    size_t n = 0, count;
+    struct assign_operator *ops = operators_of(g, arena, &count);
+
     RETURN_IF_ERR(assign_restore(m, ops, count, allow_non_restored, arena, out, err));
-    n = 0;
     for (uint32_t v = 0; v < g->vertex_count; v++) {
         for (uint32_t o = 0; o < g->vertices[v].operator_count; o++)
             RETURN_IF_ERR(fit_states(&g->vertices[v].operators[o], m, allow_non_restored, arena,
                                      &out->operators[n++].fit, err));
     }
     return adopt_key_groups(g, m, ops, out, key_group_count, err);
+}
+
+static enum rc judge_one(const struct assign_operator *op, const struct checkpoint_metadata *m,
+                         bool allow_non_restored, struct arena *arena, struct restore_verdict *v,
+                         struct err *err)
+{
+    RETURN_IF_ERR(assign_check(v->old, op, err));
+    return fit_states(v->spec, m, allow_non_restored, arena, &v->fit, err);
+}
+
+struct restore_verdict *restore_plan_judge(const struct graph *g,
+                                           const struct checkpoint_metadata *snapshot,
+                                           bool allow_non_restored, struct arena *arena,
+                                           size_t *count)
+{
+    const struct checkpoint_metadata *m = with_ids_of(g, snapshot, arena);
+    struct assign_operator *ops = operators_of(g, arena, count);
+    struct restore_verdict *verdicts = ARENA_ARRAY(arena, *count, struct restore_verdict);
+    size_t n = 0;
+
+    for (uint32_t v = 0; v < g->vertex_count; v++) {
+        for (uint32_t o = 0; o < g->vertices[v].operator_count; o++, n++) {
+            const struct operator_spec *spec = &g->vertices[v].operators[o];
+            struct err err = {0};
+
+            verdicts[n] = (struct restore_verdict){.spec = spec,
+                                                   .parallelism = g->vertices[v].parallelism,
+                                                   .old = find_operator(m, spec->id),
+                                                   .fit = {.said = ""}};
+            if (verdicts[n].old != NULL &&
+                judge_one(&ops[n], m, allow_non_restored, arena, &verdicts[n], &err) != RC_OK)
+                verdicts[n].fault = arena_strdup(arena, err.msg);
+        }
+    }
+    return verdicts;
 }
 
 /* What the restored list states name outside the snapshot, e.g. a sink's part files, is there too.
@@ -229,19 +273,19 @@ enum rc restore_plan_make(const struct env *env, const struct config *config, co
                           const struct job_restore *restore, struct restore_plan *out,
                           struct err *err)
 {
-    bool allow = (restore != NULL && restore->allow_non_restored) ||
-                 config_bool(config, OPT_RESTORE_IGNORE_UNCLAIMED);
     struct restore_plan *p = out;
     enum rc rc;
 
     *p = (struct restore_plan){.key_group_count = g->key_group_count, .arena = arena_new(0)};
+    p->allow_non_restored = (restore != NULL && restore->allow_non_restored) ||
+                            config_bool(config, OPT_RESTORE_IGNORE_UNCLAIMED);
     p->claim_mode = restore != NULL && restore->claim_mode != CLAIM_NO_CLAIM
                         ? restore->claim_mode
                         : (enum claim_mode)config_enum(config, OPT_RESTORE_CLAIM_MODE);
     RETURN_IF_ERR(find_snapshot(env, config, g, restore, p, err));
     if (!p->restored)
         return RC_OK;
-    rc = restore_plan_assign(g, p->recovered.meta, allow, p->arena, &p->assignment,
+    rc = restore_plan_assign(g, p->recovered.meta, p->allow_non_restored, p->arena, &p->assignment,
                              &p->key_group_count, err);
     if (rc == RC_OK)
         rc = check_outside(env, config, g, p, err);
@@ -258,37 +302,6 @@ void restore_plan_print_fits(const struct restore_plan *p, const struct graph *g
 
             if (said[0] != '\0')
                 buf_printf(out, "operator %s: %s\n", g->vertices[v].operators[o].name, said);
-        }
-    }
-}
-
-void restore_plan_print(const struct restore_plan *p, const struct graph *g, struct buf *out)
-{
-    const struct checkpoint_metadata *m = p->recovered.meta;
-    size_t n = 0;
-
-    if (!p->restored) {
-        buf_append_str(out, "start: fresh, nothing is restored\n");
-    } else {
-        buf_printf(out, "start: from %s (%s %llu of job %s, %s)\n", p->recovered.dir,
-                   checkpoint_kind_is_savepoint(m->kind) ? "savepoint" : "checkpoint",
-                   (unsigned long long)m->checkpoint_id, m->job_id,
-                   p->claim_mode == CLAIM_CLAIM ? "CLAIM: it becomes this job's"
-                                                : "NO_CLAIM: it stays as it is");
-        for (size_t i = 0; i < p->recovered.skip_count; i++)
-            buf_printf(out, "passed over: %s: %s\n", p->recovered.skips[i].path,
-                       p->recovered.skips[i].reason);
-        assign_print_dropped(&p->assignment, out);
-        restore_plan_print_fits(p, g, out);
-    }
-    for (uint32_t v = 0; v < g->vertex_count; v++) {
-        for (uint32_t o = 0; o < g->vertices[v].operator_count; o++, n++) {
-            const struct operator_spec *spec = &g->vertices[v].operators[o];
-
-            buf_printf(out, "operator %s: parallelism %u, %s\n", spec->name,
-                       g->vertices[v].parallelism,
-                       p->restored && p->assignment.operators[n].restored ? "state restored"
-                                                                          : "starts empty");
         }
     }
 }

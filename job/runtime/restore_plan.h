@@ -13,6 +13,7 @@ struct restore_plan {
     bool restored; /* false: a fresh start */
     struct recovered recovered;
     enum claim_mode claim_mode;
+    bool allow_non_restored;
     uint32_t key_group_count; /* to run with: the snapshot's, unless it has none */
     struct arena *arena;
     struct assignment assignment; /* operators in order of vertices and chains */
@@ -30,7 +31,19 @@ MUST_USE enum rc restore_plan_assign(const struct graph *g, const struct checkpo
                                      struct err *err);
 /* Which aggregates start empty and which are gone, a line for each operator where there are any. */
 void restore_plan_print_fits(const struct restore_plan *p, const struct graph *g, struct buf *out);
-/* For --dry-run. */
-void restore_plan_print(const struct restore_plan *p, const struct graph *g, struct buf *out);
+/* An operator of the job against the snapshot, by itself. */
+struct restore_verdict {
+    const struct operator_spec *spec;
+    uint32_t parallelism;
+    const struct operator_meta *old; /* whose state it takes over; NULL: there is none */
+    struct state_fit fit;
+    const char *fault; /* why it cannot; NULL: it can */
+};
+/* All operators, in order of vertices and chains, also behind one that a start would end at; in
+ * `arena`. m: the snapshot's. */
+struct restore_verdict *restore_plan_judge(const struct graph *g,
+                                           const struct checkpoint_metadata *m,
+                                           bool allow_non_restored, struct arena *arena,
+                                           size_t *count);
 
 #endif

@@ -46,9 +46,6 @@ struct job; /* opaque */
  * created. Takes the graph on success; copies config. */
 MUST_USE enum rc job_start(const struct env *env, const struct config *config, struct graph *graph_take,
                            const struct job_restore *restore, struct job **out, struct err *err);
-/* --dry-run: the same checks, a readable report into out, nothing started. */
-MUST_USE enum rc job_preflight(const struct env *env, const struct config *config, const struct graph *graph,
-                               const struct job_restore *restore, struct buf *out, struct err *err);
 void job_free(struct job *job); /* waits until it ended; a running job is cancelled first */
 
 const char *job_id(const struct job *job);

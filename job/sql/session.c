@@ -1,6 +1,7 @@
 /* session.c - see session.h. What SHOW, DESCRIBE and STOP JOB do is in session_show.c. */
 #include "job/sql/session_priv.h"
 
+#include "job/runtime/preflight.h"
 #include "job/sql/plan.h"
 #include "job/sql/sql_error.h"
 
@@ -170,13 +171,23 @@ static enum rc dry_run(struct session *s, struct graph *graph, const struct resu
                        struct statement_result *result, struct err *err)
 {
     struct job_restore restore = restore_of(s, graph);
+    struct preflight preflight;
     struct buf report = {0};
     enum rc rc;
 
-    GOTO_IF_ERR(config_check(s->config, err));
-    GOTO_IF_ERR(job_preflight(s->env, s->config, graph, &restore, &report, err));
+    GOTO_IF_ERR(preflight_make(s->env, s->config, graph, &restore, &preflight, err));
+    if (s->options.dry_run_json) {
+        json_t *o = preflight_json(&preflight);
+
+        json_dump_to(o, false, &report);
+        json_decref(o);
+    } else {
+        preflight_print(&preflight, &report);
+    }
+    result->would_not_start = preflight.fault != NULL;
     rc = session_text_rows(h, result, "result", buf_cstr(&report), err);
 out:
+    preflight_release(&preflight);
     buf_release(&report);
     graph_free(graph);
     return rc;

@@ -25,6 +25,7 @@ struct statement_result {
     bool batch;                  /* RESULT_QUERY: final rows only */
     char job_id[JOB_ID_LEN + 1]; /* RESULT_JOB, RESULT_QUERY: of the job; else "" */
     uint64_t row_count;          /* rows given to the handler */
+    bool would_not_start;        /* of a dry run: its report says why */
     const char *time_zone; /* table.local-time-zone, for TIMESTAMP_LTZ; borrowed from the session
                               until its next statement */
 };
@@ -47,6 +48,7 @@ struct session_options {
     bool resume;  /* --resume: INSERT goes on from the newest checkpoint of its job's name */
     bool dry_run; /* --dry-run: INSERT checks everything and starts nothing; the report is its
                      result (RESULT_ROWS, one column) */
+    bool dry_run_json; /* the report is one JSON object */
     /* Non-NULL: INSERT and SELECT ask this before a job starts; a plain RC_OK lets it. For a server
      * that limits its jobs. */
     enum rc (*may_submit)(void *ctx, const struct graph *graph, struct err *err);

@@ -300,6 +300,7 @@ START_TEST(calls_keep_their_state_by_name_and_meaning)
     r.old_count = h.state_count;
     ck_assert_ok(totals_fit(&r, &is, &fit, &err));
     ck_assert_str_eq(fit.said, kept[i].said);
+    ck_assert_uint_eq(fit.kept_count + fit.fresh_count, is.call_count); /* each call once */
     ck_assert_ok(open_backend(kind, &h, &fit, &b, &err));
     ck_assert_ok(keyed_totals_open(&t, &is, b, 128, &err));
     ck_assert_str_eq(results(&t, names, 2, is.input), kept[i].before);
@@ -328,6 +329,9 @@ START_TEST(the_same_calls_change_nothing)
     ck_assert_ok(totals_fit(&r, &config, &fit, &err));
     ck_assert_uint_eq(fit.change_count, 0);
     ck_assert_str_eq(fit.said, "");
+    ck_assert_uint_eq(fit.kept_count, config.call_count);
+    ck_assert_uint_eq(fit.fresh_count + fit.gone_count, 0);
+    ck_assert_str_eq(fit.kept[0], "COUNT(*)");
 }
 END_TEST
 
