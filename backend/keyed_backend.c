@@ -631,10 +631,16 @@ struct state_desc *core_describe(const struct backend_core *core, size_t state_c
     return d;
 }
 
-static enum rc check_handle(const struct backend_core *core, const struct keyed_handle *h,
-                            struct err *err)
+struct key_group_range core_range_of(const struct backend_core *core, const struct keyed_handle *h)
 {
-    if (h->key_group_count != core->key_group_count)
+    return h->key_group_count == core->key_group_count ? key_group_range_meet(core->range, h->range)
+                                                       : h->range;
+}
+
+static enum rc check_handle(const struct backend_core *core, const struct keyed_handle *h,
+                            uint32_t expected_count, struct err *err)
+{
+    if (h->key_group_count != (expected_count == 0 ? core->key_group_count : expected_count))
         return err_set(err, RC_INVALID,
                        "restored state has %u key groups (max parallelism), the job %u",
                        h->key_group_count, core->key_group_count);
@@ -648,9 +654,9 @@ enum rc core_check_handles(struct backend_core *core, const struct keyed_backend
                            struct err *err)
 {
     for (size_t i = 0; i < config->restore_count; i++) {
-        struct key_group_range mine = key_group_range_meet(config->restore[i].range, core->range);
+        struct key_group_range mine = core_range_of(core, &config->restore[i]);
 
-        RETURN_IF_ERR(check_handle(core, &config->restore[i], err));
+        RETURN_IF_ERR(check_handle(core, &config->restore[i], config->restore_group_count, err));
         if (config->restore[i].ttl_clock_ms != 0)
             ttl_clock_raise(&core->ttl, config->restore[i].ttl_clock_ms);
         for (size_t j = 0; j < i; j++) {

@@ -69,6 +69,9 @@ struct keyed_backend_config {
     int max_open_files;     /* per database; -1 = no limit */
     size_t restore_count;   /* handles that meet the range; files have resolved_path */
     const struct keyed_handle *restore;
+    /* Of the handles, where it is another: every key is put into its group anew, by the hash of the
+     * SQL row that it is. 0: the same. */
+    uint32_t restore_group_count;
     const char *restore_operator; /* for messages */
     size_t change_count;          /* restored states that are not taken as they are */
     const struct state_change *changes;

@@ -99,6 +99,8 @@ MUST_USE enum rc core_go_on(const struct backend_core *core, struct err *err);
 /* Deep copies of all descriptions. */
 struct state_desc *core_describe(const struct backend_core *core, size_t state_count,
                                  struct arena *arena);
+/* The key groups of a handle that may have entries for the backend: of another count, all. */
+struct key_group_range core_range_of(const struct backend_core *core, const struct keyed_handle *h);
 /* Handles of one restore: key-group counts equal, no overlap inside `range`. The clock of
  * time-to-live goes on from the latest of them. */
 MUST_USE enum rc core_check_handles(struct backend_core *core,

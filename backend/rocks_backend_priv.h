@@ -129,7 +129,10 @@ enum rc rocks_restore(struct rocks_backend *b, const struct keyed_backend_config
 enum rocks_bring {
     BRING_PROVEN, /* linked or copied, and proven */
     BRING_LATER,  /* those that are linked are not proven yet */
-    BRING_LOOK,   /* the same, by symbolic links: nothing of the snapshot changes, link counts included */
+    /* The same by symbolic links, for a database that is only read: nothing of the snapshot changes,
+     * link counts included. */
+    BRING_LOOK,
+    BRING_LOOK_PROVEN,
 };
 /* max_open_files: the backend's; -1: no limit. */
 enum rc rocks_source_open(struct fs *fs, const struct keyed_handle *h, const char *dir,

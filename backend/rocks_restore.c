@@ -84,11 +84,12 @@ static enum rc bring(struct fs *fs, const struct state_file *f, bool symbolic, c
 static enum rc bring_file(struct fs *fs, const struct state_file *f, enum rocks_bring how,
                           const char *to, struct local_file *out, struct err *err)
 {
-    bool linked, later = how != BRING_PROVEN && is_sst(f->local_name);
+    bool linked, later = (how == BRING_LATER || how == BRING_LOOK) && is_sst(f->local_name);
+    bool symbolic = how == BRING_LOOK || how == BRING_LOOK_PROVEN;
     struct fs_stat st;
 
     RETURN_IF_ERR(later ? state_file_measure(fs, f, err) : state_file_prove(fs, f, err));
-    RETURN_IF_ERR(bring(fs, f, how == BRING_LOOK, to, &linked, err));
+    RETURN_IF_ERR(bring(fs, f, symbolic, to, &linked, err));
     if (later && !linked)
         RETURN_IF_ERR(state_file_prove(fs, f, err));
     RETURN_IF_ERR(fs_stat(fs, to, &st, err));
@@ -314,7 +315,7 @@ enum rc rocks_restore_read(const struct env *env, const char *scratch_dir,
         return err_set(err, RC_INVALID, "restoring a rocksdb handle needs a local directory");
     range = key_group_range_meet(range, h->range);
     RETURN_IF_ERR(path_join(dir, sizeof dir, scratch_dir, "from", err));
-    rc = rocks_source_open(env->fs, h, dir, BRING_PROVEN, -1, &source, err);
+    rc = rocks_source_open(env->fs, h, dir, BRING_LOOK_PROVEN, -1, &source, err);
     for (size_t i = 0; rc == RC_OK && i < h->state_count && range.first <= range.last; i++) {
         struct rocks_cf *cf = rocks_cf_find(source.db, h->states[i].name);
 
@@ -562,8 +563,9 @@ static enum rc restore_rows(struct rocks_backend *b, const struct keyed_backend_
         const struct keyed_handle *h = &config->restore[i];
 
         if (!taken[i])
-            RETURN_IF_ERR(h->kind == KEYED_ROCKS ? copy_handle(b, h, config->max_open_files, err)
-                                                 : core_restore_entries(&b->core, config, h, err));
+            RETURN_IF_ERR(h->kind == KEYED_ROCKS && h->key_group_count == b->core.key_group_count
+                              ? copy_handle(b, h, config->max_open_files, err)
+                              : core_restore_entries(&b->core, config, h, err));
     }
     return RC_OK;
 }
@@ -574,15 +576,16 @@ enum rc rocks_restore(struct rocks_backend *b, const struct keyed_backend_config
     const struct keyed_handle *h = config->restore;
     struct arena *arena = arena_new(0);
     bool *taken = ARENA_ARRAY(arena, config->restore_count, bool);
-    bool later = prove_later(config), all = true;
+    bool later = prove_later(config), all = true, same_groups = config->restore_group_count == 0;
     enum rc rc;
 
-    if (config->restore_count == 1 && h->kind == KEYED_ROCKS &&
+    if (config->restore_count == 1 && same_groups && h->kind == KEYED_ROCKS &&
         h->range.first == b->core.range.first && h->range.last == b->core.range.last)
         GOTO_IF_ERR(take_over(b, h, later, rocks, arena, &taken[0], err));
     if (b->db == NULL) {
         GOTO_IF_ERR(start_empty(b, rocks, err));
-        GOTO_IF_ERR(rocks_rescale(b, config, later, taken, err));
+        if (same_groups)
+            GOTO_IF_ERR(rocks_rescale(b, config, later, taken, err));
     }
     GOTO_IF_ERR(rocks_make_flusher(b, err));
     for (size_t i = 0; i < config->restore_count; i++)

@@ -357,7 +357,8 @@ static enum rc load_group(struct state_scan *s, struct err *err)
         s->entries[i].value.data = at;
         at += s->entries[i].value.len;
     }
-    qsort(s->entries, s->count, sizeof *s->entries, by_key);
+    if (s->count > 1)
+        qsort(s->entries, s->count, sizeof *s->entries, by_key);
     return RC_OK;
 }
 

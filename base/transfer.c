@@ -31,7 +31,7 @@ void transfer_init(struct transfer *t, const struct env *env, const char *dir)
     t->dir = mem_strdup(dir);
     mutex_init(&t->mutex);
     env_rng(env, "checkpoint-temp", &t->rng);
-    t->said = false;
+    t->copies = t->said = false;
 }
 
 void transfer_release(struct transfer *t)
@@ -98,14 +98,35 @@ static void say_once(struct transfer *t, const char *from, const char *reason,
                  how == TRANSFER_REFLINKED ? "reflinked" : "copied", t->dir, from, reason);
 }
 
+static enum rc copy_proven(struct fs *fs, const char *from, const char *to, uint64_t size_bytes,
+                           struct digest128 digest, struct err *err)
+{
+    char want[DIGEST_HEX_LEN + 1], got[DIGEST_HEX_LEN + 1];
+    struct digest128 found;
+    uint64_t size;
+
+    RETURN_IF_ERR(fs_copy(fs, from, to, err));
+    RETURN_IF_ERR(digest_file(fs, to, &found, &size, err));
+    if (size == size_bytes && digest_eq(found, digest))
+        return RC_OK;
+    digest_hex(digest, want);
+    digest_hex(found, got);
+    return err_set(err, RC_CORRUPT, "%s: %" PRIu64 " bytes, digest %s instead of %" PRIu64 ", %s", from,
+                   size, got, size_bytes, want);
+}
+
 /* A second name, another extent list, or other bytes: `to` is new, its content durable. */
 static enum rc make_copy(struct transfer *t, const char *from, const char *to, uint64_t size_bytes,
-                         enum transfer_how *how, struct err *err)
+                         struct digest128 digest, enum transfer_how *how, struct err *err)
 {
     struct fs *fs = t->env->fs;
     struct err link_err = {0};
     enum rc rc;
 
+    if (t->copies) {
+        *how = TRANSFER_COPIED;
+        return copy_proven(fs, from, to, size_bytes, digest, err);
+    }
     *how = TRANSFER_LINKED;
     rc = fs_link(fs, from, to, &link_err);
     if (rc != RC_NO_LINK)
@@ -127,7 +148,7 @@ static enum rc make_copy(struct transfer *t, const char *from, const char *to, u
 
 /* By a temporary name, for copies and to replace what should not be there. */
 static enum rc by_rename(struct transfer *t, const char *from, const char *to, uint64_t size_bytes,
-                         enum transfer_how *how, struct err *err)
+                         struct digest128 digest, enum transfer_how *how, struct err *err)
 {
     struct fs *fs = t->env->fs;
     char temp_name[TRANSFER_TEMP_LEN + 1], temp[FS_PATH_MAX];
@@ -137,7 +158,7 @@ static enum rc by_rename(struct transfer *t, const char *from, const char *to, u
     transfer_temp_name(&t->rng, temp_name);
     mutex_unlock(&t->mutex);
     RETURN_IF_ERR(path_join(temp, sizeof temp, t->dir, temp_name, err));
-    rc = make_copy(t, from, temp, size_bytes, how, err);
+    rc = make_copy(t, from, temp, size_bytes, digest, how, err);
     if (rc == RC_OK)
         rc = fs_rename(fs, temp, to, err);
     if (rc != RC_OK) {
@@ -160,7 +181,7 @@ static enum rc settle_taken(struct transfer *t, const char *from, const char *to
         return transfer_sync_content(t->env->fs, to, size_bytes, err);
     }
     log_line(t->env->log, LOG_WARN, "shared file was damaged and is replaced file=%s", to);
-    return by_rename(t, from, to, size_bytes, how, err);
+    return by_rename(t, from, to, size_bytes, digest, how, err);
 }
 
 enum rc transfer_place(struct transfer *t, const char *from, const char *name, uint64_t size_bytes,
@@ -172,15 +193,19 @@ enum rc transfer_place(struct transfer *t, const char *from, const char *name, u
     enum rc rc;
 
     GOTO_IF_ERR(path_join(to, sizeof to, t->dir, name, err));
-    GOTO_IF_ERR(transfer_sync_content(fs, from, size_bytes, err));
-    *how = TRANSFER_LINKED;
-    rc = fs_link(fs, from, to, &link_err);
+    if (t->copies) {
+        rc = RC_NO_LINK;
+    } else {
+        GOTO_IF_ERR(transfer_sync_content(fs, from, size_bytes, err));
+        *how = TRANSFER_LINKED;
+        rc = fs_link(fs, from, to, &link_err);
+    }
     if (rc == RC_NO_LINK && fs_exists(fs, to))
         rc = RC_EXISTS; /* EXDEV is looked at first */
     if (rc == RC_EXISTS)
         rc = settle_taken(t, from, to, size_bytes, digest, how, err);
     else if (rc == RC_NO_LINK)
-        rc = by_rename(t, from, to, size_bytes, how, err);
+        rc = by_rename(t, from, to, size_bytes, digest, how, err);
     else if (rc != RC_OK)
         err_set(err, rc, "%s", link_err.msg);
 out:

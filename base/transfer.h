@@ -24,16 +24,18 @@ enum transfer_how {
 struct transfer {
     const struct env *env;
     char *dir;
+    bool copies; /* nothing is to be shared with `from`: always copied, and the copy proven */
     struct mutex mutex;
     struct rng rng GUARDED_BY(mutex);
     bool said GUARDED_BY(mutex);
 };
+/* copies: false. */
 void transfer_init(struct transfer *t, const struct env *env, const char *dir);
 void transfer_release(struct transfer *t);
 /* After RC_OK `<dir>/<name>` holds `size_bytes` of that digest, and its content is durable. Its
  * name is not yet: for who places many and syncs the directory once, before anything names one of
  * them (C2). The content of `from` itself is not read, except to copy it: the caller knows its
- * digest. RC_CORRUPT: `from` has another length. */
+ * digest. RC_CORRUPT: `from` has another length; of copies alone: or another digest. */
 MUST_USE enum rc transfer_place(struct transfer *t, const char *from, const char *name,
                                 uint64_t size_bytes, struct digest128 digest,
                                 enum transfer_how *how, struct err *err);
