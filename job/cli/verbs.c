@@ -167,34 +167,29 @@ static const struct verb state = {
     .log_level = LOG_WARN,
     .run = verb_state,
 };
-#define NOT_YET(id, word, args, text)                                                              \
-    static const struct verb id = {                                                                \
-        .name = word,                                                                              \
-        .arguments = args,                                                                         \
-        .summary = text " (not there yet)",                                                        \
-        .details = "",                                                                             \
-        .log_level = LOG_WARN,                                                                     \
-        .run = verb_not_yet,                                                                       \
-    }
-NOT_YET(export, "export", "PATH DIR --to FORMAT", "Copies a snapshot, also into Flink's format");
+static const struct verb export = {
+    .name = "export",
+    .arguments = "PATH DIR --to varve [--max-parallelism N]",
+    .summary = "Copies a snapshot into one directory that needs nothing else and can be moved.",
+    .details = "DIR is made, or empty, and is a savepoint afterwards: every file of the checkpoint or "
+               "savepoint at PATH is copied,\n"
+               "proven by its digest, and shares nothing with where it came from. It appears as a "
+               "whole: a DIR without a\n"
+               "_metadata is what an export left that did not end; delete it.\n"
+               "\n"
+               "With --max-parallelism keyed state is read and written anew, each key in the group "
+               "that it has among N; state\n"
+               "without keys stays as it is.\n"
+               "\n"
+               "Exit codes: 0 done, 1 the snapshot is damaged, 2 DIR is not empty, or that can't be "
+               "done, 3 disk.",
+    .log_level = LOG_WARN,
+    .run = verb_export,
+};
 
 const struct verb *const cli_verbs[] = {
     &run,     &sql,     &serve,  &list, &stop, &savepoint, &checkpoint, &cancel,
     &inspect, &orphans, &verify, &du,   &diff, &state,     &export,     NULL};
-
-int verb_not_yet(struct cli *cli, int argc, char **argv)
-{
-    struct args args;
-    int code;
-
-    if (argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)) {
-        code = cli_begin(cli, NULL, 0, argc, argv, &args);
-        if (code >= 0)
-            return code;
-    }
-    return cli_error(cli, EXIT_USAGE,
-                     "varve %s is not there yet; varve inspect PATH [--digests] is", argv[0]);
-}
 
 const struct verb *cli_find_verb(const char *name)
 {

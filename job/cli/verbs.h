@@ -20,6 +20,6 @@ int verb_verify(struct cli *cli, int argc, char **argv); /* verify_cmd.c */
 int verb_du(struct cli *cli, int argc, char **argv);     /* du_cmd.c */
 int verb_diff(struct cli *cli, int argc, char **argv);   /* diff_cmd.c */
 int verb_state(struct cli *cli, int argc, char **argv); /* state_cmd.c */
-int verb_not_yet(struct cli *cli, int argc, char **argv); /* verbs.c */
+int verb_export(struct cli *cli, int argc, char **argv); /* export_cmd.c */
 
 #endif

@@ -1,0 +1,122 @@
+/* export_cmd.c - varve export: a snapshot as one directory of its own. See verbs.h */
+#include "job/cli/verbs.h"
+
+#include "base/scratch.h"
+#include "checkpoint/export.h"
+#include "checkpoint/recovery.h"
+#include "job/cli/child.h"
+#include "job/cli/meter.h"
+#include "job/number.h"
+#include "job/rest/row_json.h"
+
+struct exporting {
+    const char *path;
+    char dir[FS_PATH_MAX], scratch[FS_PATH_MAX];
+    struct export_options options;
+};
+
+static void show(void *ctx, uint64_t done_bytes, uint64_t all_bytes)
+{
+    meter_show(ctx, "copied", done_bytes, done_bytes > all_bytes ? done_bytes : all_bytes, true);
+}
+
+static enum rc export_it(struct cli *cli, struct exporting *e, struct recovered *from,
+                         struct export_result *result, struct err *err)
+{
+    const struct recovery_options options = {0};
+    struct meter *meter;
+    enum rc rc;
+
+    RETURN_IF_ERR(recovery_open(&cli->env, e->path, &options, from, err));
+    meter = meter_new(cli);
+    e->options.progress = show;
+    e->options.progress_ctx = meter;
+    rc = export_snapshot(&cli->env, from->meta, e->dir, &e->options, result, err);
+    meter_free(meter);
+    return rc;
+}
+
+static int export_in_child(struct cli *cli, void *ctx)
+{
+    struct exporting *e = ctx;
+    struct recovered from = {0};
+    struct export_result result;
+    char size[CLI_NUMBER_MAX];
+    struct err err = {0};
+    enum rc rc = export_it(cli, e, &from, &result, &err);
+
+    if (rc == RC_OK) {
+        cli_say(cli, "%s: %llu files, %s, from %s", e->dir, (unsigned long long)result.file_count,
+                cli_size_text(result.bytes, size), from.dir);
+        if (cli->json)
+            cli_print_json(json_pack("{s: o, s: o, s: I, s: I}", "path", text_json(e->dir), "from",
+                                     text_json(from.dir), "files", (json_int_t)result.file_count,
+                                     "bytes", (json_int_t)result.bytes));
+        else
+            cli_print("%s\n", e->dir);
+    }
+    recovered_release(&from);
+    return rc == RC_OK ? EXIT_DONE : cli_fail(cli, &err);
+}
+
+static enum rc take_format(const struct args *args, struct err *err)
+{
+    const char *to = args_get(args, "--to")->text;
+
+    if (to == NULL)
+        return err_set(err, RC_INVALID, "--to is missing: give --to varve");
+    if (strcmp(to, "varve") == 0)
+        return RC_OK;
+    if (strcmp(to, "flink-savepoint") == 0 || strcmp(to, "flink-native") == 0)
+        return err_set(err, RC_UNSUPPORTED, "--to %s is not there yet; --to varve is", to);
+    return err_set(err, RC_INVALID, "--to %s: give varve (flink-savepoint, flink-native: not there yet)",
+                   to);
+}
+
+static enum rc take_arguments(struct exporting *e, const struct args *args, struct err *err)
+{
+    const struct arg_option *most = args_get(args, "--max-parallelism");
+    char dir[FS_PATH_MAX];
+    int64_t n = 0;
+    enum rc rc;
+
+    RETURN_IF_ERR(take_format(args, err));
+    e->path = args->positional[0];
+    if (most->given) {
+        rc = number_parse_int(bytes_of_str(most->text), 1, KEY_GROUP_COUNT_MAX, &n, err);
+        if (rc != RC_OK)
+            return err_wrap(err, rc, "--max-parallelism");
+    }
+    e->options.key_group_count = (uint32_t)n;
+    RETURN_IF_ERR(path_from_uri(dir, sizeof dir, args->positional[1], err));
+    return path_absolute(e->dir, sizeof e->dir, dir, err);
+}
+
+int verb_export(struct cli *cli, int argc, char **argv)
+{
+    static const struct arg_option options[] = {
+        {.name = "--to", .value = "FORMAT", .help = "varve; flink-savepoint and flink-native are not there yet"},
+        {.name = "--max-parallelism",
+         .value = "N",
+         .help = "rewrite keyed state for this many key groups"},
+    };
+    struct exporting e = {0};
+    struct fs_file *lock = NULL;
+    struct args args;
+    struct err err = {0};
+    int code = cli_begin(cli, options, ARRAY_LEN(options), argc, argv, &args);
+
+    if (code < 0)
+        code = cli_expect(cli, &args, 2, 2);
+    if (code >= 0)
+        return code;
+    if (take_arguments(&e, &args, &err) != RC_OK ||
+        cli_scratch_make(cli, e.scratch, &lock, &err) != RC_OK) {
+        code = cli_fail(cli, &err);
+    } else {
+        e.options.scratch_dir = e.scratch;
+        code = cli_in_child(cli, e.path, export_in_child, &e);
+    }
+    scratch_remove(&cli->env, e.scratch, &lock);
+    return code;
+}
