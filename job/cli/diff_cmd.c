@@ -2,6 +2,7 @@
 #include "job/cli/verbs.h"
 
 #include "checkpoint/difference.h"
+#include "job/cli/state_diff.h"
 #include "job/rest/row_json.h"
 
 #define OPERATOR_WIDTH 40
@@ -133,6 +134,7 @@ int verb_diff(struct cli *cli, int argc, char **argv)
 {
     static const struct arg_option options[] = {
         {.name = "--files", .help = "every file and list state by name"},
+        {.name = "--state", .help = "keys added, changed and removed, of each keyed state"},
     };
     struct difference d = {0};
     struct args args;
@@ -146,6 +148,9 @@ int verb_diff(struct cli *cli, int argc, char **argv)
     if (code >= 0)
         return code;
     files = args_get(&args, "--files")->given;
+    if (args_get(&args, "--state")->given)
+        return files ? cli_error(cli, EXIT_USAGE, "--files and --state exclude each other")
+                     : state_diff(cli, args.positional[0], args.positional[1]);
     rc = difference_make(cli->env.fs, args.positional[0], args.positional[1], &d, &err);
     if (rc != RC_OK) {
         code = cli_fail(cli, &err);

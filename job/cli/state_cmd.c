@@ -10,6 +10,7 @@
 #include "job/cli/child.h"
 #include "job/cli/largest.h"
 #include "job/cli/row_writer.h"
+#include "job/list_items.h"
 #include "job/number.h"
 #include "job/state_view.h"
 
@@ -435,50 +436,66 @@ static const struct plain_column item_columns[] = {
     {"subtask", TYPE_BIGINT},
     {"item", TYPE_BIGINT},
     {"bytes", TYPE_BIGINT},
+    {"means", TYPE_VARCHAR},
     {"content", TYPE_VARCHAR},
 };
 
-static enum rc print_items(struct look *l, const struct subtask_state *s, const char *name,
-                           struct row_writer *w, struct err *err)
+/* What the item means, if that is known, and its bytes. */
+static void append_item(const char *list_name, struct bytes item, struct batch_builder *b,
+                        uint32_t *column)
+{
+    json_t *means = list_item_describe(list_name, item);
+    struct buf text = {0};
+
+    if (means == NULL) {
+        batch_append_null(b, (*column)++);
+    } else {
+        json_dump_to(means, false, &text);
+        append_str(b, column, buf_cstr(&text));
+        json_decref(means);
+    }
+    buf_clear(&text);
+    hex_print(item, &text);
+    append_str(b, column, buf_cstr(&text));
+    buf_release(&text);
+}
+
+static enum rc print_items(const struct look *l, const struct subtask_state *s, const char *name,
+                           uint64_t *printed, struct row_writer *w, struct err *err)
 {
     struct batch_builder *b = row_writer_rows(w);
-    struct buf hex = {0};
-    enum rc rc = RC_OK;
 
     for (size_t k = 0; k < s->list_count; k++) {
         const struct list_state *list = &s->lists[k];
 
-        if (strcmp(list->name, name) != 0)
-            continue;
-        for (size_t i = 0; rc == RC_OK && i < list->item_count; i++) {
+        for (size_t i = 0; strcmp(list->name, name) == 0 && i < list->item_count; i++) {
             uint32_t c = 0;
 
+            if (l->limit >= 0 && (*printed)++ >= (uint64_t)l->limit)
+                return RC_OK;
             append_num(b, &c, s->subtask_index);
             append_num(b, &c, i);
             append_num(b, &c, list->items[i].len);
-            buf_clear(&hex);
-            hex_print(list->items[i], &hex);
-            append_str(b, &c, buf_cstr(&hex));
+            append_item(name, list->items[i], b, &c);
             batch_row_end(b, ROW_INSERT);
-            rc = row_writer_next(w, err);
+            RETURN_IF_ERR(row_writer_next(w, err));
         }
     }
-    buf_release(&hex);
-    (void)l;
-    return rc;
+    return RC_OK;
 }
 
 static enum rc read_list(struct look *l, const struct found *f, struct err *err)
 {
     struct schema schema = plain_schema(l->cli->arena, item_columns, ARRAY_LEN(item_columns));
     struct row_writer *w;
+    uint64_t printed = 0;
     enum rc rc = RC_OK;
 
     if (l->key != NULL || l->group >= 0 || l->largest >= 0)
         return err_set(err, RC_INVALID, "state %s is a list without keys", f->state);
     w = row_writer_new(&schema, l->format);
     for (size_t s = 0; rc == RC_OK && s < f->op->subtask_count; s++)
-        rc = print_items(l, &f->op->subtasks[s], f->state, w, err);
+        rc = print_items(l, &f->op->subtasks[s], f->state, &printed, w, err);
     if (rc == RC_OK)
         rc = row_writer_finish(w, err);
     row_writer_free(w);

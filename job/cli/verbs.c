@@ -140,11 +140,13 @@ static const struct verb du = {
 };
 static const struct verb diff = {
     .name = "diff",
-    .arguments = "A B [--files] [--json]",
+    .arguments = "A B [--files | --state] [--json]",
     .summary = "What one snapshot has that another has not: files and bytes added, dropped, kept.",
     .details = "A and B are a _metadata, a checkpoint or a savepoint each. Contents are told apart "
                "by length and digest, not by\n"
-               "name: what B links or copies from A is kept. Exit code 0 also when they differ.",
+               "name: what B links or copies from A is kept. With --state all keyed state of both is "
+               "read, proven, and compared key\n"
+               "by key. Exit code 0 also when they differ.",
     .log_level = LOG_WARN,
     .run = verb_diff,
 };

@@ -87,6 +87,8 @@ def a_job_goes_on_with_another_max_parallelism(where, backend, count):
     copy = export(where, path, "copy", "--max-parallelism", str(count))
     same({op["max_parallelism"] for op in inspect(copy)["snapshot"]["operators"]}, {count}, "max parallelism of the copy")
     same(states(copy), before, "what the states hold")
+    code, _, err = varve("diff", path, copy, "--state")
+    check(code == (0 if count == 128 else 2) and (count == 128 or "max parallelism" in err), "diff of other key groups: %d" % code, err)
     groups = [json.loads(line)["key_group"] for line in varve("state", "-q", copy, "--name", "accState", "--format", "jsonl")[1].splitlines()]
     check(groups == sorted(groups) and max(groups) < count, "key groups", groups)
     goes_on(where, backend, move_away(where, copy), min(count, 5), max_parallelism=count)

@@ -259,6 +259,33 @@ def damage_ends_with_the_name_of_the_file(where):
     same(refused, 3, "states that were refused, one for each file")
 
 
+@test(each=[(a, b) for a in BACKENDS for b in BACKENDS])
+def two_snapshots_are_compared_key_by_key(where, backend, later):
+    """A second run has other input: fewer groups are left out, some are new, some have other totals."""
+    first, second = list(rows_of_input(9)), list(rows_of_input(9))
+    second[100:1100] = [("new " + k, n, p, at, s) for k, n, p, at, s in second[100:1100]]
+    paths, groups = [], []
+    for name, b, rows, parallelism in ("a", backend, first, 2), ("b", later, second, 3):
+        write_input(where + "/" + name, rows)
+        paths.append(snapshots(where + "/" + name, script(where + "/" + name, b, parallelism=parallelism))[0])
+        groups.append({g: totals(rs) for g, rs in groups_of(rows, lambda r: r[:2]).items()})
+    a, b = groups
+    code, out, err = varve("diff", "-q", *paths, "--state", "--json")
+    same(code, 0, "exit code\n" + err)
+    r = {row["state"]: row for row in map(json.loads, out.splitlines())}["accState"]
+    kept = set(a) & set(b)
+    changed = sum(a[g] != b[g] for g in kept)
+    check(changed and kept and set(b) - set(a), "the test's own input")
+    same([r[c] for c in ("added", "changed", "removed", "same")],
+         [len(set(b) - set(a)), changed, len(set(a) - set(b)), len(kept) - changed], "keys added, changed, removed, same")
+    sizes = [state(path, "--count", "--name", "accState")[0] for path in paths]
+    same(r["added_bytes"] + r["changed_bytes"] + r["same_bytes"], sizes[1]["key_bytes"] + sizes[1]["value_bytes"], "bytes of the second")
+    same(varve("diff", paths[0], paths[1], "--state", "--files")[0], 2, "exit code of --state with --files")
+    code, out, _ = varve("diff", "-q", paths[0], paths[0], "--state", "--json")
+    for row in map(json.loads, out.splitlines()):
+        same((row["added"], row["changed"], row["removed"]), (0, 0, 0), "a snapshot beside itself")
+
+
 @test
 def what_is_asked_wrongly_is_said(where):
     write_input(where, rows_of_input(8))

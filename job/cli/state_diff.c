@@ -1,0 +1,164 @@
+/* state_diff.c - see state_diff.h */
+#include "job/cli/state_diff.h"
+
+#include "base/scratch.h"
+#include "checkpoint/assign.h"
+#include "checkpoint/recovery.h"
+#include "checkpoint/state_difference.h"
+#include "job/cli/child.h"
+#include "job/cli/row_writer.h"
+
+struct comparing {
+    struct cli *cli;
+    const char *paths[2];
+    char scratch[FS_PATH_MAX];
+    struct recovered snapshots[2];
+    struct row_writer *rows;
+};
+
+static const struct schema_field columns[] = {
+    {"operator", {.kind = TYPE_VARCHAR}},     {"state", {.kind = TYPE_VARCHAR}},
+    {"added", {.kind = TYPE_BIGINT}},         {"changed", {.kind = TYPE_BIGINT}},
+    {"removed", {.kind = TYPE_BIGINT}},       {"same", {.kind = TYPE_BIGINT}},
+    {"added_bytes", {.kind = TYPE_BIGINT}},   {"changed_bytes", {.kind = TYPE_BIGINT}},
+    {"removed_bytes", {.kind = TYPE_BIGINT}}, {"same_bytes", {.kind = TYPE_BIGINT}},
+    {"operator_id", {.kind = TYPE_VARCHAR}},
+};
+
+static enum rc put_row(struct comparing *c, const struct operator_meta *op, const char *state,
+                       const struct entry_sum sums[ENTRY_CHANGES], struct err *err)
+{
+    struct batch_builder *b = row_writer_rows(c->rows);
+
+    batch_append_bytes(b, 0, bytes_of_str(op->uid[0] != '\0' ? op->uid : op->name));
+    batch_append_bytes(b, 1, bytes_of_str(state));
+    for (uint32_t i = 0; i < ENTRY_CHANGES; i++)
+        batch_append_int(b, 2 + i, (int64_t)sums[i].entries);
+    for (uint32_t i = 0; i < ENTRY_CHANGES; i++)
+        batch_append_int(b, 2 + ENTRY_CHANGES + i, (int64_t)sums[i].bytes);
+    batch_append_bytes(b, 2 + 2 * ENTRY_CHANGES, bytes_of_str(op->id));
+    batch_row_end(b, ROW_INSERT);
+    return row_writer_next(c->rows, err);
+}
+
+static const struct operator_meta *find_operator(const struct checkpoint_metadata *m, const char *id)
+{
+    for (size_t i = 0; i < m->operator_count; i++)
+        if (strcmp(m->operators[i].id, id) == 0)
+            return &m->operators[i];
+    return NULL;
+}
+
+/* All states of an operator that either side has; NULL: that side has no such operator. */
+static enum rc compare_states(struct comparing *c, const struct operator_meta *const ops[2],
+                              struct state_source *const sources[2], struct err *err)
+{
+    const struct operator_meta *op = ops[1] != NULL ? ops[1] : ops[0];
+    struct arena *arena = c->cli->arena;
+    struct state_desc *states[2] = {NULL, NULL};
+    size_t counts[2] = {0, 0};
+
+    for (int side = 0; side < 2; side++)
+        if (ops[side] != NULL)
+            assign_states_of(ops[side], arena, &states[side], &counts[side]);
+    for (int side = 1; side >= 0; side--) { /* the second's in their order, then what is gone */
+        for (size_t i = 0; i < counts[side]; i++) {
+            const char *name = states[side][i].name;
+            struct entry_sum sums[ENTRY_CHANGES];
+
+            if (side == 0 && state_desc_find(states[1], counts[1], name) != NULL)
+                continue;
+            RETURN_IF_ERR(
+                state_difference(sources[0], sources[1], name, op->key_group_count, sums, err));
+            RETURN_IF_ERR(put_row(c, op, name, sums, err));
+        }
+    }
+    return RC_OK;
+}
+
+static enum rc check_groups(const struct operator_meta *const ops[2], struct err *err)
+{
+    if (ops[0] == NULL || ops[1] == NULL || ops[0]->key_group_count == ops[1]->key_group_count)
+        return RC_OK;
+    return err_set(err, RC_UNSUPPORTED,
+                   "operator \"%s\": max parallelism %u and %u: keys of one lie in other groups than "
+                   "those of the other; varve export --max-parallelism makes them the same",
+                   ops[1]->name, ops[0]->key_group_count, ops[1]->key_group_count);
+}
+
+static enum rc compare_operator(struct comparing *c, const char *id, struct err *err)
+{
+    const struct operator_meta *ops[2];
+    struct state_source *sources[2] = {NULL, NULL};
+    enum rc rc = RC_OK;
+
+    for (int side = 0; side < 2; side++)
+        ops[side] = find_operator(c->snapshots[side].meta, id);
+    RETURN_IF_ERR(check_groups(ops, err));
+    for (int side = 0; side < 2 && rc == RC_OK; side++)
+        if (ops[side] != NULL)
+            rc = state_source_open(c->cli->env.fs, ops[side],
+                                   arena_printf(c->cli->arena, "%s/%c", c->scratch, "ab"[side]),
+                                   &sources[side], err);
+    if (rc == RC_OK)
+        rc = compare_states(c, ops, sources, err);
+    for (int side = 0; side < 2; side++)
+        state_source_close(sources[side]);
+    return rc;
+}
+
+static enum rc compare(struct comparing *c, struct err *err)
+{
+    const struct recovery_options options = {0};
+    const struct checkpoint_metadata *m;
+
+    for (int side = 0; side < 2; side++) {
+        RETURN_IF_ERR(recovery_open(&c->cli->env, c->paths[side], &options, &c->snapshots[side], err));
+        cli_say(c->cli, "%c  %s", "AB"[side], c->snapshots[side].dir);
+        RETURN_IF_ERR(fs_mkdir(c->cli->env.fs,
+                               arena_printf(c->cli->arena, "%s/%c", c->scratch, "ab"[side]), err));
+    }
+    m = c->snapshots[1].meta;
+    for (size_t i = 0; i < m->operator_count; i++)
+        RETURN_IF_ERR(compare_operator(c, m->operators[i].id, err));
+    for (size_t i = 0; i < c->snapshots[0].meta->operator_count; i++) {
+        const char *id = c->snapshots[0].meta->operators[i].id;
+
+        if (find_operator(m, id) == NULL)
+            RETURN_IF_ERR(compare_operator(c, id, err));
+    }
+    return row_writer_finish(c->rows, err);
+}
+
+static int compare_in_child(struct cli *cli, void *ctx)
+{
+    struct comparing *c = ctx;
+    const struct schema schema = {ARRAY_LEN(columns), arena_copy(cli->arena, columns, sizeof columns),
+                                  -1};
+    enum row_format format;
+    struct err err = {0};
+    enum rc rc = row_format_of(cli, NULL, &format, &err);
+
+    c->rows = row_writer_new(&schema, format);
+    if (rc == RC_OK)
+        rc = compare(c, &err);
+    row_writer_free(c->rows);
+    recovered_release(&c->snapshots[0]);
+    recovered_release(&c->snapshots[1]);
+    return rc == RC_OK ? EXIT_DONE : cli_fail(cli, &err);
+}
+
+int state_diff(struct cli *cli, const char *a, const char *b)
+{
+    struct comparing c = {.cli = cli, .paths = {a, b}};
+    struct fs_file *lock = NULL;
+    struct err err = {0};
+    int code;
+
+    if (cli_scratch_make(cli, c.scratch, &lock, &err) == RC_OK)
+        code = cli_in_child(cli, a, compare_in_child, &c);
+    else
+        code = cli_fail(cli, &err);
+    scratch_remove(&cli->env, c.scratch, &lock);
+    return code;
+}
