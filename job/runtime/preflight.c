@@ -155,6 +155,19 @@ static void look_at_operators(struct preflight *p)
     }
 }
 
+/* Of a start that is refused the plan has not come to it. */
+static uint32_t most_parallelism(const struct preflight *p)
+{
+    for (size_t i = 0; i < p->operator_count; i++) {
+        const struct operator_meta *old = p->operators[i].verdict.old;
+
+        for (size_t s = 0; old != NULL && s < old->subtask_count; s++)
+            if (old->subtasks[s].keyed_count > 0)
+                return old->key_group_count;
+    }
+    return p->plan.key_group_count;
+}
+
 /* What a start checks before it makes anything, in its order. */
 static enum rc check_start(const struct env *env, const struct config *config,
                            const struct graph *graph, const struct job_restore *restore,
@@ -194,5 +207,6 @@ enum rc preflight_make(const struct env *env, const struct config *config,
         metadata_sizes_of(p->meta, &p->sizes);
     if (p->fault == NULL || p->meta != NULL) /* of a snapshot that is not there nothing is known */
         look_at_operators(p);
+    p->most_parallelism = most_parallelism(p);
     return RC_OK;
 }

@@ -39,6 +39,7 @@ struct preflight {
     const struct checkpoint_metadata *meta; /* of the snapshot; NULL: none, or unreadable */
     const char *checkpoint_dir;             /* "": in memory */
     struct metadata_sizes sizes;
+    uint32_t most_parallelism; /* the key groups: of the snapshot's keyed state, else the job's */
     size_t operator_count; /* 0: the snapshot cannot be read */
     struct preflight_operator *operators;
     size_t dropped_count; /* state that no operator takes over */

@@ -141,7 +141,7 @@ void preflight_print(const struct preflight *p, struct buf *out)
         print_operator(&p->operators[i], out);
     if (p->meta != NULL)
         buf_printf(out, "possible parallelism: 1 to %" PRIu32 " (max parallelism)\n",
-                   p->plan.key_group_count);
+                   p->most_parallelism);
     buf_printf(out, "checkpoints: %s\n",
                p->checkpoint_dir[0] == '\0' ? "in memory" : p->checkpoint_dir);
 }
@@ -293,7 +293,7 @@ json_t *preflight_json(const struct preflight *p)
     put(o, "files", files_json(p));
     put(o, "dropped", dropped_json(p));
     put(o, "allow_non_restored_state", json_boolean(p->plan.allow_non_restored));
-    put(o, "max_parallelism", integer(p->plan.key_group_count));
+    put(o, "max_parallelism", integer(p->most_parallelism));
     for (size_t i = 0; i < p->operator_count; i++)
         add(operators, operator_json(&p->operators[i]));
     put(o, "operators", operators);

@@ -116,6 +116,10 @@ def state_that_nobody_takes_needs_n_and_is_counted(where):
     code, report = dry_run(where, one, "-n", "-s", path)
     same([code, [d for d in report["dropped"] if "GroupAggregate" in d["name"]]], [0, dropped], "with -n")
     starts_as_said(where, one, report, "-n", "-s", path)
+    changed = script(where, (QUERY, OTHER.replace("7", "8")), out="changed")
+    code, report = dry_run(where, changed, "-s", path)
+    lone = [o for o in report["operators"] if o["fate"] == "starts empty" and "GroupAggregate" in o["name"]]
+    same([code, [o["nearest"] for o in lone]], [1, [dropped[0]["name"]]], "an aggregate whose key was changed, and whose state it may want")
 
 
 @test
@@ -138,7 +142,7 @@ def a_parallelism_above_the_key_groups_is_refused_and_the_most_is_said(where):
     directory, path = killed(where, **{"pipeline.max-parallelism": 4})
     sql = script(where, parallelism=5, **{"pipeline.max-parallelism": 4}).replace("SET 'pipeline.max-parallelism' = '4';\n", "")
     code, report = dry_run(where, sql, "-s", path)
-    same(code, 1, "exit code")
+    same([code, report["max_parallelism"]], [1, 4], "exit code, max parallelism")
     check("parallelism 5" in report["reason"] and "4" in report["reason"], "the reason", report["reason"])
     starts_as_said(where, sql, report, "-s", path)
     sql = sql.replace("'parallelism.default' = '5'", "'parallelism.default' = '4'")

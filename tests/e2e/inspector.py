@@ -8,7 +8,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import json_schema  # noqa: E402
-from varve import TESTS, Job, at_some_pace, check, files_table, inspect, main, read, same, sequence, settings, test, varve, write  # noqa: E402
+from varve import TESTS, Job, at_some_pace, check, files_table, inspect, main, read, same, sequence, settings, test, tree_digest, varve, write  # noqa: E402
 
 SCHEMA = json.loads(read(os.path.join(TESTS, "../docs/inspect.schema.json")))
 ROWS = 20000
@@ -183,6 +183,38 @@ def while_a_metadata_cannot_be_read_no_shared_file_is_an_orphan(where):
     code, out, err = varve("orphans", directory, "--min-age", "0s", "--delete")
     same((code, out), (1, ""), "exit code, list; " + err)
     check(os.path.exists(stray) and "unreadable: " + path in err, "it stays, and why is said", err)
+
+
+@test
+def who_may_only_read_sees_all_of_it_and_that_a_job_runs(where):
+    """Read-only media, or a directory of another user. Root may do anything, so another one looks."""
+    if os.getuid() != 0:
+        return
+    for at in (where, os.path.dirname(where)):
+        os.chmod(at, 0o755)
+    nobody = 65534
+
+    def story(pace):
+        shutil.rmtree(where + "/ck", ignore_errors=True)
+        job = Job(where, story_sql(where, rate=20000 // pace))
+        job.wait_checkpoints(3)
+        directory = "%s/ck/%s" % (where, job.jid)
+        code, out, err = varve("orphans", directory, "--min-age", "0s", user=nobody)
+        job.must_run("it was looked at")
+        check(code == 0 and "a running job holds it" in err, "of a running job: exit code %d" % code, out, err)
+        job.kill()
+        return directory
+
+    directory = at_some_pace(story)
+    write(directory + "/shared/%032x.sst" % 1, "stray")
+    before = tree_digest(where + "/ck")
+    code, out, err = varve("inspect", directory, user=nobody)
+    same(code, 0, "exit code of inspect; " + err)
+    code, out, err = varve("orphans", directory, "--min-age", "0s", user=nobody)
+    check(code == 0 and "%032x.sst" % 1 in out, "exit code of orphans: %d" % code, out, err)
+    code, out, err = varve("orphans", directory, "--min-age", "0s", "--delete", user=nobody)
+    same(code, 3, "exit code of --delete; " + err)
+    same(tree_digest(where + "/ck"), before, "the directory")
 
 
 main()

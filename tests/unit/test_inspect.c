@@ -5,6 +5,7 @@
 #include "checkpoint/layout.h"
 #include "checkpoint/savepoint.h"
 #include "checkpoint/ended.h"
+#include "tests/lib/big_history.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/sample_metadata.h"
 #include "tests/lib/scene.h"
@@ -403,6 +404,36 @@ START_TEST(a_page_has_the_history_a_chart_and_who_uses_which_file)
 }
 END_TEST
 
+static size_t count_of(const char *text, const char *word)
+{
+    size_t count = 0;
+
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* A browser is to open the page whatever the directory holds; what is cut is said. */
+START_TEST(a_page_of_many_checkpoints_shows_what_an_eye_can_use_and_says_so)
+{
+    struct big_history h = {
+        .root = "/big", .checkpoints = 1100, .window = 600, .step = 2, .strays = 300};
+    const char *page;
+
+    ck_assert_ok(big_history_make(fs, &h, &err));
+    page = page_of("/big");
+    ck_assert(!damaged);
+    ck_assert_uint_eq(count_of(page, "<tr><td><span>chk-"), 1000);
+    ck_assert_has(page, "The newest 1000 of 1100;");
+    ck_assert_has(page, "Each bar is the largest of 3 checkpoints.");
+    ck_assert_uint_eq(count_of(page, "fill=\"var(--time)\""), 367); /* 1100 / 3, rounded up */
+    ck_assert_has(page, "Of the newest 64 of 1100 checkpoints. The 500 largest files; 226 smaller "
+                        "ones"); /* 63 * 2 + 600 are named by those */
+    ck_assert_uint_eq(count_of(page, ".sst\">"), 500);
+    ck_assert_has(page, "<p class=dim>100 more are not shown; varve orphans lists them.</p>");
+}
+END_TEST
+
 /* One that cannot take the pieces ends the report. */
 static enum rc no_room(void *ctx UNUSED, struct bytes piece UNUSED, struct err *e)
 {
@@ -451,6 +482,7 @@ TEST_MAIN("inspect", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, thousands_of_missing_files_are_counted_and_the_first_are_named);
           tcase_add_test(tc, a_page_stands_alone_and_escapes_every_name);
           tcase_add_test(tc, a_page_has_the_history_a_chart_and_who_uses_which_file);
+          tcase_add_test(tc, a_page_of_many_checkpoints_shows_what_an_eye_can_use_and_says_so);
           tcase_add_test(tc, an_error_of_the_writer_is_the_reports);
           tcase_add_test(tc, a_path_that_is_nothing_of_ours_is_refused);
           tcase_add_test(tc, looking_changes_nothing);)

@@ -250,6 +250,21 @@ START_TEST(of_a_running_job_nothing_is_listed_nor_of_its_savepoints)
 }
 END_TEST
 
+/* So it does on read-only media. */
+START_TEST(a_search_without_deletion_writes_nothing)
+{
+    struct buf before = {0}, after = {0};
+
+    make_savepoints();
+    sim_fs_dump(fs, &before);
+    ck_assert_uint_eq(search("/ckpt", 0, false).orphans, 7);
+    sim_fs_dump(fs, &after);
+    ck_assert_str_eq(buf_cstr(&after), buf_cstr(&before));
+    buf_release(&before);
+    buf_release(&after);
+}
+END_TEST
+
 START_TEST(what_is_young_is_counted_and_not_listed)
 {
     struct found f;
@@ -306,6 +321,7 @@ TEST_MAIN("orphans", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, each_checkpoint_is_shown_once_and_who_uses_which_file_is_known);
           tcase_add_test(tc, a_root_is_searched_with_all_its_jobs_and_savepoints);
           tcase_add_test(tc, of_a_running_job_nothing_is_listed_nor_of_its_savepoints);
+          tcase_add_test(tc, a_search_without_deletion_writes_nothing);
           tcase_add_test(tc, what_is_young_is_counted_and_not_listed);
           tcase_add_test(tc, an_unreadable_metadata_keeps_all_of_its_job_and_of_no_other);
           tcase_add_test(tc, an_unreadable_metadata_stops_every_deletion);
