@@ -303,9 +303,17 @@ def path_of(uri):
 
 
 def clean_environment():
-    e = {k: v for k, v in os.environ.items() if not k.startswith("VARVE_") or k == "VARVE_PRELOAD"}
+    e = {k: v for k, v in os.environ.items() if not k.startswith("VARVE_")}
     e["LC_ALL"] = "C.UTF-8"
     return e
+
+
+def preloaded(**settings):
+    """The prefix of a command that puts tests/preload/preload_disk.c between a process and its disk."""
+    build = os.environ.get("VARVE_BUILD") or os.path.dirname(BIN)
+    library = os.path.join(build, "tests", "libpreload_disk.so")
+    check(os.path.exists(library), "%s: build it (VARVE_BUILD names the build directory)" % library)
+    return ["env", "LD_PRELOAD=" + library] + ["%s=%s" % s for s in settings.items()]
 
 
 def varve(*args, timeout=PATIENCE_S, prefix=(), user=None):

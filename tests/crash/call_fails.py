@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""call_fails.py - one call of a real run to the disk fails, RocksDB's calls as well as ours: an error, a full disk, half of what was
+asked for.
+
+A run counts its calls; then runs follow in which the k-th one fails (tests/preload/preload_disk.c), or every one from the k-th on.
+Whatever k is: the job ends well with the exact table, or it fails and says what the system said (B40), never anything else; no
+row is visible twice. Then, with a disk that works, it resumes and ends with the exact table.
+
+    call_fails.py [WORD...]     k from a seed that is printed on failure; VARVE_SOAK=1: every k of a whole run"""
+import collections
+import os
+import random
+import shutil
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e/lib"))
+from varve import (FORMULA, FORMULA_COLUMNS, Job, check, files_table, lines_of, main, preloaded, read, same, sequence, settings, test)
+
+SOAK = os.environ.get("VARVE_SOAK") == "1"
+SEED = int(os.environ.get("VARVE_TEST_SEED") or 20261130)
+ROWS, RATE = 6000, 12000
+RUNS = 14  # of each kind
+EIO, ENOSPC, SHORT = 5, 28, 0
+SAYS = {EIO: "Input/output error", ENOSPC: "No space left on device"}
+
+
+def sql(where):
+    more = {"state.backend.rocksdb.localdir": where + "/local", "execution.checkpointing.data-inline-threshold": "1kb",
+            "taskmanager.memory.managed.size": "24mb"}
+    return (settings(where, "rocksdb", 2, "40 ms", retained=2, **more) + sequence("seq", ROWS, RATE) +
+            files_table("o", FORMULA_COLUMNS, where + "/out") + files_table("r", "id BIGINT", where + "/raw") +
+            "EXECUTE STATEMENT SET BEGIN\nINSERT INTO o %s;\nINSERT INTO r SELECT id FROM seq;\nEND;\n" % FORMULA)
+
+
+def expected_table():
+    rows = {}
+    for i in range(1, ROWS + 1):
+        v = (i % 1009) * (i % 1009) % 1009 - 504
+        rows.setdefault(i * 48271 % 200003, []).append(v)
+    return sorted(b"%d,%d,%d,%d,%d" % (k, len(v), sum(v), min(v), max(v)) for k, v in rows.items())
+
+
+EXPECTED = expected_table()
+
+
+def check_tables(where, what):
+    check(sorted(lines_of(where + "/out")) == EXPECTED, "%s: the table is wrong" % what)
+    same(sorted(map(int, lines_of(where + "/raw"))), list(range(1, ROWS + 1)), "%s: rows" % what)
+
+
+def run(where, what, **preload):
+    """One run with the library: (exit code, {changes, reads, hits}, what it said)."""
+    os.makedirs(where + "/live")
+    count = where + "/count"
+    job = Job(where + "/live", sql(where + "/live"), prefix=preloaded(PRELOAD_ROOT=where + "/live", PRELOAD_COUNT=count,
+                                                                PRELOAD_SKIP="/run/", **preload))
+    code = job.wait()
+    words = read(count).split() if os.path.exists(count) else []
+    check(len(words) == 6, "%s: the process did not come to its end" % what, job.said())
+    return code, dict(zip(words[::2], map(int, words[1::2]))), job
+
+
+def check_failed(where, error, job, what):
+    """It failed as it should: by words, and nothing wrong is visible."""
+    check(job.process.returncode in (1, 3), "%s: exit code; %s" % (what, job.said()))  # 3: before the job was one
+    if error in SAYS:
+        check(SAYS[error] in job.err + job.out, "%s: %r is not said" % (what, SAYS[error]), job.said())
+    twice = [row for row, n in collections.Counter(lines_of(where + "/raw") + lines_of(where + "/out")).items() if n > 1]
+    check(not twice, "%s: rows are there twice" % what, twice[:5])
+    check(set(lines_of(where + "/out")) <= set(EXPECTED), "%s: wrong rows of the table" % what)
+
+
+@test(each=[("change", EIO, ""), ("change", ENOSPC, "on"), ("change", SHORT, ""), ("read", EIO, ""), ("read", EIO, "on"), ("read", SHORT, "")])
+def b40_a_call_that_fails_gives_the_right_answer_or_a_failed_job_that_resumes(where, kind, error, on):
+    live = where + "/live"
+    code, calls, job = run(where, "without a fault")
+    same(code, 0, "exit code without a fault; " + job.said())
+    check_tables(live, "without a fault")
+    rng = random.Random("%d %s %d %s" % (SEED, kind, error, on))
+    last = calls[kind + "s"]
+    check(last > 50, "too little happened", calls)
+    places = list(range(1, last + 1)) if SOAK else sorted(rng.sample(range(1, last + 1), RUNS))
+    hits = failed = 0
+    for k in places:
+        what = "seed %d, %s %d of some %d, errno %d %s" % (SEED, kind, k, last, error, on)
+        shutil.rmtree(live)
+        code, calls, job = run(where, what, PRELOAD_FAIL=":".join([kind, str(k), str(error)] + ([on] if on else [])))
+        hits += calls["hits"] > 0
+        if code == 0:
+            check_tables(live, what)
+            continue
+        failed += 1
+        check(calls["hits"] > 0, "%s: nothing failed, and the job did" % what, job.said())
+        check_failed(live, error, job, what)
+        again = Job(live, sql(live), ["--resume"])
+        same(again.wait(), 0, "%s: exit code of the resume; %s\n%s" % (what, job.said(), again.said()))
+        check_tables(live, what + ", resumed")
+    check(hits >= len(places) // 2, "few calls failed", hits, len(places))
+    print("%s errno %d %s: %d runs, %d jobs failed" % (kind, error, on, len(places), failed), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
