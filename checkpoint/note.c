@@ -132,6 +132,7 @@ enum rc note_write(struct fs *fs, const char *dir, const char *name, struct byte
                    struct err *err)
 {
     char temp_path[FS_PATH_MAX], temp[128];
+    struct err local = {0};
     struct buf text = {0};
     enum rc rc;
 
@@ -140,9 +141,9 @@ enum rc note_write(struct fs *fs, const char *dir, const char *name, struct byte
                        NOTE_BYTES_MAX);
     snprintf(temp, sizeof temp, "._%s.tmp", name);
     RETURN_IF_ERR(path_join(temp_path, sizeof temp_path, dir, temp, err));
-    rc = fs_unlink(fs, temp_path, NULL); /* of a process that died */
+    rc = fs_unlink(fs, temp_path, &local); /* of a process that died */
     if (rc != RC_OK && rc != RC_NOT_FOUND)
-        return err_set(err, rc, "cannot delete %s", temp_path);
+        return err_set(err, rc, "%s", local.msg);
     put_check(content, &text);
     buf_append(&text, content.data, content.len);
     rc = fs_publish(fs, dir, temp, name, buf_bytes(&text), err);
