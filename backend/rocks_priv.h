@@ -1,5 +1,5 @@
 /* rocks_priv.h - what lies behind rocks.h; for rocks.c, rocks_options.c, rocks_read.c, rocks_write.c, rocks_merge.c and
- * rocks_intake.c only. */
+ * rocks_intake.c and rocks_sst.c only. */
 #ifndef VARVE_BACKEND_ROCKS_PRIV_H
 #define VARVE_BACKEND_ROCKS_PRIV_H
 

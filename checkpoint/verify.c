@@ -2,11 +2,10 @@
  *
  * Three walks: over the snapshots, to gather what they name; over the files, by inode, in threads;
  * and, when something is wrong, over the snapshots again, to say which of them share it. */
-#include "checkpoint/verify.h"
+#include "checkpoint/verify_priv.h"
 
 #include "base/thread.h"
 #include "checkpoint/ended.h"
-#include "checkpoint/file_set.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/lineage.h"
 #include "checkpoint/recovery.h"
@@ -23,19 +22,9 @@ const char *verify_status_str(enum verify_status s)
     return names[s];
 }
 
-struct verify {
-    struct fs *fs;
-    const struct verify_options *options;
-    struct verify_report *report;
-    struct file_set *files;
-    struct arena *scratch; /* one snapshot's _metadata at a time */
-    struct verify_fault *faults;
-    size_t fault_count, fault_cap;
-};
-
 /* ---- faults --------------------------------------------------------------------------------- */
 
-static struct verify_fault *add_fault(struct verify *v, struct verify_fault fault)
+struct verify_fault *verify_add_fault(struct verify *v, struct verify_fault fault)
 {
     if (v->fault_count == v->fault_cap) {
         v->fault_cap = v->fault_cap == 0 ? 16 : v->fault_cap * 2;
@@ -46,7 +35,7 @@ static struct verify_fault *add_fault(struct verify *v, struct verify_fault faul
 }
 
 /* Grows by doubling: its room is the next power of two. */
-static void add_sharer(struct verify *v, struct verify_fault *f, uint32_t snapshot)
+void verify_add_sharer(struct verify *v, struct verify_fault *f, uint32_t snapshot)
 {
     size_t n = f->snapshot_count;
 
@@ -70,7 +59,7 @@ static struct verify_fault *add_unreadable(struct verify *v, const char *dir, co
 
     if (strncmp(message, path, len) == 0 && strncmp(message + len, ": ", 2) == 0)
         message += len + 2;
-    return add_fault(v, (struct verify_fault){
+    return verify_add_fault(v, (struct verify_fault){
                             .path = path,
                             .reason = arena_strdup(v->report->arena, message),
                         });
@@ -78,7 +67,7 @@ static struct verify_fault *add_unreadable(struct verify *v, const char *dir, co
 
 /* Reads the _metadata of a snapshot into scratch memory. false: it cannot be used, which is noted;
  * when it is there no more the snapshot is incomplete. */
-static bool read_snapshot(struct verify *v, uint32_t snapshot, struct checkpoint_metadata *m)
+bool verify_read_snapshot(struct verify *v, uint32_t snapshot, struct checkpoint_metadata *m)
 {
     struct verified_snapshot *s = &v->report->snapshots[snapshot];
     uint64_t metadata_bytes;
@@ -90,7 +79,7 @@ static bool read_snapshot(struct verify *v, uint32_t snapshot, struct checkpoint
     if (rc == RC_NOT_FOUND)
         s->status = VERIFY_INCOMPLETE;
     else if (rc != RC_OK)
-        add_sharer(v, add_unreadable(v, s->dir, LAYOUT_METADATA, local.msg), snapshot);
+        verify_add_sharer(v, add_unreadable(v, s->dir, LAYOUT_METADATA, local.msg), snapshot);
     return rc == RC_OK;
 }
 
@@ -141,7 +130,7 @@ static enum rc survey_one(struct verify *v, uint32_t snapshot, struct err *err)
     struct checkpoint_metadata m;
     struct metadata_sizes sizes;
 
-    if (s->status == VERIFY_INCOMPLETE || !read_snapshot(v, snapshot, &m))
+    if (s->status == VERIFY_INCOMPLETE || !verify_read_snapshot(v, snapshot, &m))
         return RC_OK;
     metadata_sizes_of(&m, &sizes);
     s->checkpoint_id = m.checkpoint_id;
@@ -324,7 +313,7 @@ static enum rc blame_file(void *ctx, const struct operator_meta *op UNUSED,
     size_t i = file_set_find(u->v->files, file);
 
     if (i != FILE_SET_NONE && u->fault_of[i] != 0)
-        add_sharer(u->v, &u->v->faults[u->fault_of[i] - 1], u->snapshot);
+        verify_add_sharer(u->v, &u->v->faults[u->fault_of[i] - 1], u->snapshot);
     return RC_OK;
 }
 
@@ -338,7 +327,7 @@ static bool note_files_at_fault(struct verify *v, uint32_t *fault_of)
 
         if (f->fault == NULL)
             continue;
-        add_fault(v, (struct verify_fault){
+        verify_add_fault(v, (struct verify_fault){
                          .path = arena_strdup(v->report->arena, f->path),
                          .reason = arena_strdup(v->report->arena, f->fault),
                          .operator_name = arena_strdup(v->report->arena, f->op->name),
@@ -360,7 +349,7 @@ static enum rc blame(struct verify *v, struct err *err)
 
     for (uint32_t i = 0; any && i < v->report->snapshot_count && rc == RC_OK; i++) {
         user.snapshot = i;
-        if (v->report->snapshots[i].status == VERIFY_CLEAN && read_snapshot(v, i, &m))
+        if (v->report->snapshots[i].job_name != NULL && verify_read_snapshot(v, i, &m))
             rc = metadata_each_file(&m, blame_file, &user, err);
     }
     mem_free(fault_of);
@@ -415,6 +404,8 @@ enum rc verify_path(const struct env *env, const char *path, const struct verify
     GOTO_IF_ERR(snapshot_list_make(env->fs, path, out->arena, &out->list, err));
     GOTO_IF_ERR(survey(&v, err));
     prove_files(&v);
+    if (options->scratch_dir != NULL)
+        GOTO_IF_ERR(verify_deep(&v, err));
     GOTO_IF_ERR(blame(&v, err));
     out->file_count = file_set_count(v.files);
 out:

@@ -2,8 +2,10 @@
  *
  * Of each snapshot: its _metadata (header, digest, every rule of the tree; inline content has its
  * digest there), and that each file it names is there, of its length and digest. Of each job's
- * directory its notes (ORIGIN, ENDED), by which a resume chooses. A file that several snapshots name is read once. All faults are found, not the first; with each go the snapshots that
- * share it.
+ * directory its notes (ORIGIN, ENDED), by which a resume chooses. A file that several snapshots name
+ * is read once. With a scratch directory also that each database opens and holds what its handle
+ * says, in a process of its own. All faults are found, not the first; with each go the snapshots
+ * that share it.
  *
  * Nothing is written or locked: read-only media will do, and a running job is not disturbed (what
  * it deletes meanwhile is no fault). Memory grows with the files, not with their uses: snapshots are
@@ -16,7 +18,10 @@
 #include "checkpoint/snapshot_list.h"
 
 struct verify_options {
-    uint32_t threads;          /* that read; 0: 1 */
+    uint32_t threads; /* that read; 0: 1 */
+    /* Looks into the databases as well (handle_check.h): a directory that is there, for what is
+     * opened; what is made in it goes again. Only for a process without other threads. NULL: no. */
+    const char *scratch_dir;
     struct look_watch watch;
 };
 

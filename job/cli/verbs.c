@@ -111,7 +111,7 @@ static const struct verb orphans = {
 };
 static const struct verb verify = {
     .name = "verify",
-    .arguments = "PATH [--json]",
+    .arguments = "PATH [--deep] [--json]",
     .summary = "Proves every byte that a restore from the snapshots at a path would use.",
     .details = "PATH is a _metadata, a checkpoint, a savepoint, a job's directory or a root of "
                "several. Each _metadata and each\n"
@@ -119,7 +119,9 @@ static const struct verb verify = {
                "file that several share is\n"
                "read once. All faults are listed, with the snapshots that share them and the "
                "newest clean checkpoint. Nothing\n"
-               "is written or locked.\n"
+               "is written or locked. --deep opens each database as well: every block against "
+               "RocksDB's own checksum, keys in order\n"
+               "and in their key groups, entries as many as recorded.\n"
                "\n"
                "Exit codes: 0 all is well, 1 something is damaged (checkpoints that never "
                "completed are not, unless PATH is\n"

@@ -2,8 +2,10 @@
  * restored. See verbs.h */
 #include "job/cli/verbs.h"
 
+#include "base/scratch.h"
 #include "base/thread.h"
 #include "checkpoint/verify.h"
+#include "job/cli/child.h"
 #include "job/cli/meter.h"
 #include "job/rest/row_json.h"
 
@@ -124,23 +126,17 @@ static void print_json(const struct verify_report *r)
         snapshots, "faults", faults));
 }
 
-int verb_verify(struct cli *cli, int argc, char **argv)
+static int verify_and_print(struct cli *cli, const char *path, const char *scratch_dir)
 {
-    struct verify_options how = {.threads = thread_core_count()};
-    struct meter *meter;
+    struct verify_options how = {.threads = thread_core_count(), .scratch_dir = scratch_dir};
+    struct meter *meter = meter_new(cli);
     struct verify_report report = {0};
-    struct args args;
     struct err err = {0};
     enum rc rc;
-    int code = cli_begin(cli, NULL, 0, argc, argv, &args);
+    int code;
 
-    if (code < 0)
-        code = cli_expect(cli, &args, 1, 1);
-    if (code >= 0)
-        return code;
-    meter = meter_new(cli);
     how.watch = meter_watch(meter);
-    rc = verify_path(&cli->env, args.positional[0], &how, &report, &err);
+    rc = verify_path(&cli->env, path, &how, &report, &err);
     meter_free(meter);
     if (rc != RC_OK) {
         code = cli_fail(cli, &err);
@@ -152,5 +148,29 @@ int verb_verify(struct cli *cli, int argc, char **argv)
         code = verify_found_damage(&report) ? EXIT_WRONG : EXIT_DONE;
     }
     verify_report_release(&report);
+    return code;
+}
+
+int verb_verify(struct cli *cli, int argc, char **argv)
+{
+    static const struct arg_option options[] = {
+        {.name = "--deep", .help = "open each database too: every block, key and count"},
+    };
+    char scratch[FS_PATH_MAX];
+    struct fs_file *lock = NULL;
+    struct args args;
+    struct err err = {0};
+    int code = cli_begin(cli, options, ARRAY_LEN(options), argc, argv, &args);
+
+    if (code < 0)
+        code = cli_expect(cli, &args, 1, 1);
+    if (code >= 0)
+        return code;
+    if (!args_get(&args, "--deep")->given)
+        return cli_finish_output(cli, verify_and_print(cli, args.positional[0], NULL));
+    if (cli_scratch_make(cli, scratch, &lock, &err) != RC_OK)
+        return cli_fail(cli, &err);
+    code = verify_and_print(cli, args.positional[0], scratch);
+    scratch_remove(&cli->env, scratch, &lock);
     return cli_finish_output(cli, code);
 }

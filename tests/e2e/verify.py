@@ -16,8 +16,8 @@ FLIPS = int(os.environ.get("FLIPS", "150"))
 SEED = int(os.environ.get("VARVE_TEST_SEED", "1"))
 
 
-def counts(where, backend, pace=1):
-    return (settings(where, backend, 2, "50 ms", retained=5, **{"execution.checkpointing.data-inline-threshold": "300 b"}) +
+def counts(where, backend, pace=1, parallelism=2):
+    return (settings(where, backend, parallelism, "50 ms", retained=5, **{"execution.checkpointing.data-inline-threshold": "300 b"}) +
             sequence("seq", 400000, int(40000 / pace)) + files_table("o", "k BIGINT, n BIGINT", where + "/out") +
             "INSERT INTO o SELECT MOD(id, 3000), COUNT(*) FROM seq GROUP BY MOD(id, 3000);\n")
 
@@ -179,6 +179,21 @@ def du_and_diff_agree_with_what_lies_there(where):
         check(got == paths if change != "kept" else got >= paths, "%s: %s instead of %s" % (change, got, paths))
 
 
+@test(each=BACKENDS)
+def deep_finds_nothing_in_what_is_whole_after_a_change_of_parallelism_too(where, backend):
+    directory = left_by_a_job(where, backend)
+    check(verify(where + "/ck", "--deep")["ok"], "a job's directory", varve("verify", "--deep", where + "/ck"))
+    start = verify(directory)["jobs"][0]["newest_clean"]
+    for parallelism in (3, 1):
+        job = Job(where, counts(where, backend, parallelism=parallelism), ["-s", start])
+        job.wait_checkpoints(3)
+        job.kill()
+        there = "%s/ck/%s" % (where, job.jid)
+        report = verify(there, "--deep")
+        check(report["ok"] and report["clean"] > 0, "after a start with parallelism %d" % parallelism, report["faults"])
+        start = report["jobs"][0]["newest_clean"]
+
+
 @test
 def read_only_media_will_do(where):
     directory = left_by_a_job(where, "rocksdb")
@@ -186,7 +201,7 @@ def read_only_media_will_do(where):
     for at, _, names in os.walk(directory):
         os.chmod(at, 0o555)
     try:
-        for words in (("verify",), ("du",), ("inspect",)):
+        for words in (("verify",), ("verify", "--deep"), ("du",), ("inspect",)):
             code, out, err = varve(*words, directory)
             same(code, 0, "exit code of %s; %s%s" % (words, out, err))
     finally:
