@@ -36,6 +36,14 @@ const struct checkpoint_metadata *inspect_reread(struct inspect *in, const struc
                : NULL;
 }
 
+json_t *inspect_outside(const struct inspect *in, const struct snapshot_view *v,
+                        const struct checkpoint_metadata *m)
+{
+    return in->options->outside != NULL && (in->alone || v == in->newest)
+               ? in->options->outside(in->env, m)
+               : NULL;
+}
+
 /* ---- one snapshot --------------------------------------------------------------------------- */
 
 /* Looking at the files of one. */
@@ -227,7 +235,7 @@ static struct snapshot_view *add_snapshot(struct job_look *l, const char *dir, u
     return &job->snapshots[job->snapshot_count++];
 }
 
-static enum rc look_at_checkpoint(void *ctx, const struct orphan_report *r UNUSED,
+static enum rc look_at_checkpoint(void *ctx, const struct orphan_report *r,
                                   const struct orphan_checkpoint *c,
                                   const struct checkpoint_metadata *meta, struct err *err UNUSED)
 {
@@ -240,6 +248,8 @@ static enum rc look_at_checkpoint(void *ctx, const struct orphan_report *r UNUSE
         damage(l->in, v, c->reason);
     else
         summarise(l->in, l->in->job_arena, &l->job->orphans.shared, meta, v);
+    look_tell(&l->in->options->watch, "checkpoints", l->job->snapshot_count, r->checkpoint_count,
+              false);
     return RC_OK;
 }
 
@@ -326,9 +336,11 @@ static enum rc print_job(struct inspect *in, const struct inspect_printer *print
 
     arena_reset(in->job_arena);
     GOTO_IF_ERR(look_at_job(in, dir, &job, err));
+    in->newest = job.newest;
     GOTO_IF_ERR(printer->job(in, l, &job, first, err));
     rc = inspect_flush(in, false, err);
 out:
+    in->newest = NULL;
     orphan_report_release(&job.orphans);
     mem_free(job.snapshots);
     return rc;
@@ -355,7 +367,8 @@ static enum rc print_all(struct inspect *in, const struct inspect_printer *print
 {
     bool first = true;
 
-    in->fault_room = l->type == LIST_OF_ONE ? SIZE_MAX : TABLE_FAULTS_MAX;
+    in->alone = l->type == LIST_OF_ONE;
+    in->fault_room = in->alone ? SIZE_MAX : TABLE_FAULTS_MAX;
     printer->begin(in, l);
     for (size_t i = 0; i < l->job_count; i++)
         RETURN_IF_ERR(print_job(in, printer, l, l->job_dirs[i], i == 0, err));

@@ -14,6 +14,7 @@
 #include "base/env.h"
 #include "base/json.h"
 #include "checkpoint/metadata.h"
+#include "checkpoint/snapshot_list.h"
 
 enum inspect_form { INSPECT_TEXT, INSPECT_JSON, INSPECT_HTML };
 struct inspect_options {
@@ -23,6 +24,10 @@ struct inspect_options {
     /* What an item of a list state means: an object with "what" (a few words) first, then plain
      * values. NULL: it is not known, or damaged. The function may be NULL. */
     json_t *(*describe)(const char *list_name, struct bytes item);
+    /* What lies outside and the snapshot does not know: a list of such objects. Asked of a snapshot
+     * given by its path, and of a job's newest. The function may be NULL. */
+    json_t *(*outside)(const struct env *env, const struct checkpoint_metadata *m);
+    struct look_watch watch; /* after each checkpoint of a job */
 };
 /* Such an object as "file position: path a.csv, offset 12". */
 void inspect_print_item(json_t *described, struct buf *out);

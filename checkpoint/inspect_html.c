@@ -174,8 +174,29 @@ static void print_operator(const struct inspect *in, const struct operator_meta 
     buf_append_str(out, "</td></tr>\n");
 }
 
-static void print_inside(const struct inspect *in, const struct checkpoint_metadata *m,
-                         struct buf *out)
+static void print_outside(const struct inspect *in, const struct snapshot_view *v,
+                          const struct checkpoint_metadata *m, struct buf *out)
+{
+    json_t *list = inspect_outside(in, v, m);
+    struct buf text = {0};
+
+    if (json_array_size(list) > 0)
+        buf_append_str(out, "<h3>Outside, and not known to it</h3><ul>\n");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        buf_clear(&text);
+        inspect_print_item(json_array_get(list, i), &text);
+        buf_append_str(out, "<li><code>");
+        html_text(buf_cstr(&text), out);
+        buf_append_str(out, "</code></li>\n");
+    }
+    if (json_array_size(list) > 0)
+        buf_append_str(out, "</ul>\n");
+    buf_release(&text);
+    json_decref(list);
+}
+
+static void print_inside(const struct inspect *in, const struct snapshot_view *v,
+                         const struct checkpoint_metadata *m, struct buf *out)
 {
     buf_append_str(out, "<div class=wide><table><tr><th>operator<th>uid or id<th class=n>"
                         "parallelism<th class=n>max<th class=n>keys<th class=n>full<th class=n>new"
@@ -183,6 +204,7 @@ static void print_inside(const struct inspect *in, const struct checkpoint_metad
     for (size_t i = 0; i < m->operator_count; i++)
         print_operator(in, &m->operators[i], out);
     buf_append_str(out, "</table></div>\n");
+    print_outside(in, v, m, out);
     if (m->sql[0] != '\0') {
         buf_append_str(out, "<h3>SQL</h3><pre>");
         html_text(m->sql, out);
@@ -361,7 +383,7 @@ static enum rc page_job(struct inspect *in, const struct snapshot_list *l UNUSED
         buf_append_str(out, "<h3>Inside of ");
         html_text(path_base(job->newest->dir), out);
         buf_append_str(out, ", the newest</h3>\n");
-        print_inside(in, job->newest_meta, out);
+        print_inside(in, job->newest, job->newest_meta, out);
     }
     return inspect_flush(in, false, err);
 }
@@ -386,7 +408,7 @@ static void page_snapshot(struct inspect *in, const struct snapshot_list *l UNUS
     buf_append_str(out, "<p>of job ");
     html_text(meta->job_name, out);
     buf_printf(out, " (%s)</p>\n", meta->job_id);
-    print_inside(in, meta, out);
+    print_inside(in, v, meta, out);
 }
 
 static void page_end(struct inspect *in, const struct snapshot_list *l UNUSED)

@@ -205,9 +205,10 @@ static json_t *settings_json(const struct checkpoint_metadata *m)
     return settings;
 }
 
-static void put_metadata(const struct inspect *in, json_t *o, const struct checkpoint_metadata *m)
+static void put_metadata(const struct inspect *in, json_t *o, const struct snapshot_view *v,
+                         const struct checkpoint_metadata *m)
 {
-    json_t *operators = json_array();
+    json_t *operators = json_array(), *outside;
 
     put(o, "job_id", text(m->job_id));
     put(o, "job_name", text(m->job_name));
@@ -218,6 +219,9 @@ static void put_metadata(const struct inspect *in, json_t *o, const struct check
     for (size_t i = 0; i < m->operator_count; i++)
         add(operators, operator_json(in, &m->operators[i]));
     put(o, "operators", operators);
+    outside = inspect_outside(in, v, m);
+    if (outside != NULL)
+        put(o, "outside", outside);
 }
 
 /* meta NULL: not asked for, or unreadable. */
@@ -251,7 +255,7 @@ static json_t *snapshot_object(const struct inspect *in, const struct snapshot_v
     put(o, "fault_count", integer(v->fault_count));
     put(o, "faults", faults_json(v));
     if (meta != NULL)
-        put_metadata(in, o, meta);
+        put_metadata(in, o, v, meta);
     return o;
 }
 

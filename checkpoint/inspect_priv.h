@@ -59,6 +59,8 @@ struct inspect {
     struct arena *job_arena;
     struct arena *one; /* of the snapshot at hand */
     size_t fault_room; /* how many more faults are kept */
+    bool alone;        /* one snapshot was asked for */
+    const struct snapshot_view *newest; /* of the job at hand; NULL */
     bool damaged;
     struct buf out; /* not written yet */
     inspect_write_fn *write;
@@ -81,6 +83,10 @@ struct inspect_printer {
     void (*end)(struct inspect *in, const struct snapshot_list *l);
 };
 extern const struct inspect_printer inspect_text, inspect_json, inspect_html;
+
+/* What options->outside says of it, where it is to be asked; NULL. A new reference. */
+json_t *inspect_outside(const struct inspect *in, const struct snapshot_view *v,
+                        const struct checkpoint_metadata *m);
 
 /* ---- what printers share -------------------------------------------------------------------- */
 

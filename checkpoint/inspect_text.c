@@ -189,6 +189,19 @@ static void print_sql(const char *sql, struct buf *out)
     }
 }
 
+static void print_outside(const struct inspect *in, const struct snapshot_view *v,
+                          const struct checkpoint_metadata *m, struct buf *out)
+{
+    json_t *list = inspect_outside(in, v, m);
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        buf_append_str(out, "  ");
+        inspect_print_item(json_array_get(list, i), out);
+        buf_append_str(out, "\n");
+    }
+    json_decref(list);
+}
+
 /* All but the first line. */
 static void print_inside(const struct inspect *in, const struct snapshot_view *v,
                          const struct checkpoint_metadata *m, struct buf *out)
@@ -206,6 +219,7 @@ static void print_inside(const struct inspect *in, const struct snapshot_view *v
     print_sizes(v, out);
     for (size_t i = 0; i < m->operator_count; i++)
         print_operator(in, &m->operators[i], out);
+    print_outside(in, v, m, out);
     for (size_t i = 0; i < m->setting_count; i++)
         buf_printf(out, "  set %s = %s\n", m->settings[i].key, m->settings[i].value);
     print_sql(m->sql, out);

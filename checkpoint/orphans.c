@@ -285,6 +285,7 @@ static enum rc read_checkpoints(struct scan *s, orphan_visit_fn *visit, void *ct
 {
     size_t kept = 0;
 
+    s->r->checkpoint_count = s->checkpoint_count;
     for (size_t i = 0; i < s->checkpoint_count; i++) {
         struct orphan_checkpoint *c = &s->checkpoints[kept];
         const struct checkpoint_metadata *meta;
@@ -338,6 +339,7 @@ static void scan_end(struct scan *s)
         r->orphans = arena_copy(r->arena, s->orphans, s->orphan_count * sizeof *s->orphans);
         r->orphan_count = s->orphan_count;
     }
+    r->checkpoint_count = 0;
     if (s->checkpoint_count > 0) {
         r->checkpoints =
             arena_copy(r->arena, s->checkpoints, s->checkpoint_count * sizeof *s->checkpoints);

@@ -56,6 +56,7 @@ struct orphan_report {
     uint64_t unnamed_bytes;
 };
 /* Each checkpoint with a _metadata, in ascending order, once its files are noted in the table.
+ * r->checkpoint_count: how many there may be; of its lists the table alone is filled yet.
  *   meta   NULL: unreadable; holds for the call */
 typedef enum rc orphan_visit_fn(void *ctx, const struct orphan_report *r,
                                 const struct orphan_checkpoint *c,

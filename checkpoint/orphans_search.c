@@ -3,7 +3,6 @@
 
 #include "base/arena.h"
 #include "checkpoint/layout.h"
-#include "checkpoint/snapshot_list.h"
 
 #define SAVEPOINT_JOB_AT 10  /* in "savepoint-<6 of the job id>-<12 hex>" */
 #define SAVEPOINT_JOB_LEN 6
@@ -36,9 +35,25 @@ static enum rc report(const struct search *s, struct orphan_place *p, struct orp
     return s->fn(s->ctx, p, err);
 }
 
+struct seen {
+    const struct look_watch *watch;
+    uint64_t count;
+};
+
+static enum rc tell(void *ctx, const struct orphan_report *r,
+                    const struct orphan_checkpoint *c UNUSED,
+                    const struct checkpoint_metadata *meta UNUSED, struct err *err UNUSED)
+{
+    struct seen *seen = ctx;
+
+    look_tell(seen->watch, "checkpoints", ++seen->count, r->checkpoint_count, false);
+    return RC_OK;
+}
+
 static enum rc search_job(const struct search *s, const char *dir, struct err *err)
 {
     struct orphan_place p = {.dir = dir};
+    struct seen seen = {.watch = &s->how->watch};
     struct orphan_report r = {0};
     char holder[JOB_DIR_HOLDER_MAX];
     struct fs_file *lock = NULL;
@@ -53,7 +68,7 @@ static enum rc search_job(const struct search *s, const char *dir, struct err *e
     }
     if (s->how->remove)
         GOTO_IF_ERR(job_dir_lock(s->env->fs, dir, NULL, &lock, err));
-    GOTO_IF_ERR(orphans_scan(s->env->fs, dir, NULL, NULL, &r, err));
+    GOTO_IF_ERR(orphans_scan(s->env->fs, dir, tell, &seen, &r, err));
     rc = report(s, &p, &r, err);
 out:
     orphan_report_release(&r);

@@ -9,10 +9,12 @@
 
 #include "checkpoint/discard.h"
 #include "checkpoint/orphans.h"
+#include "checkpoint/snapshot_list.h"
 
 struct orphan_search {
     int64_t min_age_ms;
     bool remove; /* what is old enough, under the directory's lock */
+    struct look_watch watch; /* after each checkpoint */
 };
 struct orphan_place {
     const char *dir;

@@ -2,12 +2,12 @@
 #include "sink/part_recovery.h"
 
 #include "sink/dir_set.h"
+#include "sink/hidden_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define FAULTS_SHOWN 8 /* parts that an error message names */
-#define DEPTH_MAX 32   /* partition columns */
 #define READ_PIECE ((size_t)1 << 20)
 
 /* ---- looking up ------------------------------------------------------------------------------ */
@@ -238,89 +238,48 @@ out:
     return rc;
 }
 
-/* One directory of a walk for left-overs. */
 struct sweep {
     const struct file_sink_config *config;
     const struct part_recovery *recovery;
-    const char *dir;
     uint64_t *count;
-    struct buf found;   /* names to remove, NUL-terminated */
-    struct buf subdirs; /* names to walk into, NUL-terminated */
 };
 
 /* A hidden file that was begun after the checkpoint, by a writer of it. Never one of this very run
  * and another subtask: it lives. */
-static bool is_leftover(const struct sweep *s, const char *name)
+static bool is_leftover(const struct sweep *s, const struct hidden_file *f)
 {
-    char uuid[UUID_LEN + 1];
-    uint32_t subtask;
-    uint64_t counter;
-
-    if (!part_temp_name_parse(name, uuid, &subtask, &counter))
-        return false;
-    if (strcmp(uuid, s->config->uuid) == 0 && subtask != s->config->subtask_index)
+    if (strcmp(f->uuid, s->config->uuid) == 0 && f->subtask_index != s->config->subtask_index)
         return false;
     for (size_t i = 0; i < s->recovery->writer_count; i++) {
         const struct writer_record *w = &s->recovery->writers[i];
 
-        if (strcmp(w->uuid, uuid) == 0 && w->subtask_index == subtask && counter >= w->next_counter)
+        if (strcmp(w->uuid, f->uuid) == 0 && w->subtask_index == f->subtask_index &&
+            f->counter >= w->next_counter)
             return true;
     }
     return false;
 }
 
-static enum rc note_name(void *ctx, const char *name, struct err *err)
+static enum rc remove_leftover(void *ctx, const struct hidden_file *f, struct err *err)
 {
     struct sweep *s = ctx;
-    char path[FS_PATH_MAX];
-    struct fs_stat st;
-
-    if (is_leftover(s, name)) {
-        buf_append(&s->found, name, strlen(name) + 1);
-        return RC_OK;
-    }
-    if (name[0] == '.' || name[0] == '_' || strchr(name, '=') == NULL)
-        return RC_OK; /* buckets are partition directories, "k=v" */
-    RETURN_IF_ERR(path_join(path, sizeof path, s->dir, name, err));
-    if (fs_stat(s->config->env->fs, path, &st, NULL) == RC_OK && st.type == FS_DIR)
-        buf_append(&s->subdirs, name, strlen(name) + 1);
-    return RC_OK;
-}
-
-static enum rc sweep_dir(const struct file_sink_config *config, const struct part_recovery *r,
-                         const char *dir, unsigned depth, uint64_t *count, struct err *err)
-{
-    struct sweep s = {.config = config, .recovery = r, .dir = dir, .count = count};
-    struct fs *fs = config->env->fs;
-    char *path = mem_alloc(FS_PATH_MAX);
+    struct err local = {0};
     enum rc rc;
 
-    GOTO_IF_ERR(fs_list(fs, dir, note_name, &s, err));
-    for (size_t at = 0; at < s.found.len; at += strlen((char *)s.found.data + at) + 1) {
-        GOTO_IF_ERR(path_join(path, FS_PATH_MAX, dir, (char *)s.found.data + at, err));
-        rc = fs_unlink(fs, path, err);
-        if (rc != RC_OK && rc != RC_NOT_FOUND)
-            goto out;
-        if (rc == RC_NOT_FOUND)
-            err_clear(err);
-        rc = RC_OK;
-        *count += 1;
-    }
-    for (size_t at = 0; at < s.subdirs.len && depth < DEPTH_MAX;
-         at += strlen((char *)s.subdirs.data + at) + 1) {
-        GOTO_IF_ERR(path_join(path, FS_PATH_MAX, dir, (char *)s.subdirs.data + at, err));
-        GOTO_IF_ERR(sweep_dir(config, r, path, depth + 1, count, err));
-    }
-out:
-    buf_release(&s.found);
-    buf_release(&s.subdirs);
-    mem_free(path);
-    return rc;
+    if (!is_leftover(s, f))
+        return RC_OK;
+    rc = fs_unlink(s->config->env->fs, f->path, &local);
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        return err_set(err, rc, "%s", local.msg);
+    *s->count += 1;
+    return RC_OK;
 }
 
 enum rc part_recovery_sweep(const struct file_sink_config *config, const struct part_recovery *r,
                             uint64_t *count, struct err *err)
 {
+    struct sweep s = {config, r, count};
+
     for (size_t i = 0; i < r->writer_count; i++) {
         const char *base = r->writers[i].base;
         bool seen = false;
@@ -328,7 +287,7 @@ enum rc part_recovery_sweep(const struct file_sink_config *config, const struct 
         for (size_t j = 0; j < i; j++)
             seen = seen || strcmp(r->writers[j].base, base) == 0;
         if (!seen && fs_exists(config->env->fs, base))
-            RETURN_IF_ERR(sweep_dir(config, r, base, 0, count, err));
+            RETURN_IF_ERR(hidden_files_each(config->env->fs, base, remove_leftover, &s, err));
     }
     return RC_OK;
 }

@@ -4,7 +4,9 @@
 
 #include "checkpoint/inspect.h"
 #include "checkpoint/orphans_search.h"
+#include "job/cli/meter.h"
 #include "job/config.h"
+#include "job/leftover_parts.h"
 #include "job/list_items.h"
 #include "job/rest/row_json.h"
 
@@ -64,8 +66,9 @@ int verb_inspect(struct cli *cli, int argc, char **argv)
         {.name = "--digests", .help = "read every named file and compare its digest"},
         {.name = "--html", .value = "FILE", .help = "one page for a browser instead of text"},
     };
-    struct inspect_options how = {.describe = list_item_describe};
+    struct inspect_options how = {.describe = list_item_describe, .outside = leftover_parts};
     bool damaged = false;
+    struct meter *meter;
     const char *page;
     struct args args;
     struct err err = {0};
@@ -82,9 +85,12 @@ int verb_inspect(struct cli *cli, int argc, char **argv)
     how.form = cli->json ? INSPECT_JSON : INSPECT_TEXT;
     how.files = args_get(&args, "--files")->given;
     how.digests = args_get(&args, "--digests")->given;
+    meter = meter_new(cli);
+    how.watch = meter_watch(meter);
     rc = page == NULL ? inspect_path(&cli->env, args.positional[0], &how, to_stdout, NULL, &damaged,
                                      &err)
                       : inspect_to_page(cli, args.positional[0], &how, page, &damaged, &err);
+    meter_free(meter);
     if (rc == RC_OK)
         code = damaged ? EXIT_WRONG : EXIT_DONE;
     else if (rc == RC_CORRUPT || rc == RC_VERSION)
@@ -233,15 +239,18 @@ static void print_sum(const struct orphan_print *print)
         cli_say(cli, "%zu deleted", print->deleted);
 }
 
-static int search_orphans(struct cli *cli, const char *path, const struct orphan_search *how)
+static int search_orphans(struct cli *cli, const char *path, struct orphan_search *how)
 {
     struct orphan_print print = {.cli = cli, .how = how};
+    struct meter *meter = meter_new(cli);
     struct err err = {0};
     enum rc rc;
 
     if (cli->json)
         cli_print("{\"min_age_ms\":%lld,\"places\":[", (long long)how->min_age_ms);
+    how->watch = meter_watch(meter);
     rc = orphans_search(&cli->env, path, how, print_place, &print, &err);
+    meter_free(meter);
     if (cli->json)
         cli_print("],\"count\":%zu,\"size\":%llu,\"young\":%zu,\"deleted\":%zu}\n", print.count,
                   (unsigned long long)print.bytes, print.young_count, print.deleted);

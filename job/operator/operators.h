@@ -6,6 +6,7 @@
 #ifndef VARVE_JOB_OPERATOR_OPERATORS_H
 #define VARVE_JOB_OPERATOR_OPERATORS_H
 
+#include "base/rng.h"
 #include "job/format/format.h"
 #include "job/operator/operator.h"
 #include "job/operator/state_fit.h"
@@ -117,6 +118,8 @@ struct sink_spec {
     void *collect_ctx;
 };
 struct operator *sink_op_new(const struct sink_spec *spec);
+/* In the names of hidden files that a run's attempt makes. */
+void sink_deployment_uuid(const char *job_id, const char *operator_id, uint32_t attempt, char out[UUID_LEN + 1]);
 /* operator_spec.check_restored of a sink: every part that the restored state names is there. */
 MUST_USE enum rc sink_op_check_restored(const void *spec, const struct env *env, const struct config *config,
                                         const struct list_state *lists, size_t list_count, struct err *err);

@@ -37,12 +37,12 @@ struct sink_op {
 
 /* One uuid a deployment, the same in every subtask: from the job's id, which is new for each run, and the attempt. A restart so never
  * gives the name of a part that a savepoint newer than the restored checkpoint holds. */
-static void deployment_uuid(const struct operator_context *ctx, uint32_t attempt, char out[UUID_LEN + 1])
+void sink_deployment_uuid(const char *job_id, const char *operator_id, uint32_t attempt, char out[UUID_LEN + 1])
 {
     struct buf text = {0};
     struct rng rng;
 
-    buf_printf(&text, "sink %s %s %u", ctx->job_id, ctx->operator_id, attempt);
+    buf_printf(&text, "sink %s %s %u", job_id, operator_id, attempt);
     rng_seed(&rng, hash64(buf_bytes(&text)));
     rng_uuid(&rng, out);
     buf_release(&text);
@@ -55,7 +55,7 @@ static uint32_t earlier_uuids(const struct operator_context *ctx, char uuids[EAR
     uint32_t count = ctx->restored ? 0 : ctx->attempt < EARLIER_MAX ? ctx->attempt : EARLIER_MAX;
 
     for (uint32_t i = 0; i < count; i++) {
-        deployment_uuid(ctx, ctx->attempt - 1 - i, uuids[i]);
+        sink_deployment_uuid(ctx->job_id, ctx->operator_id, ctx->attempt - 1 - i, uuids[i]);
         list[i] = uuids[i];
     }
     return count;
@@ -94,7 +94,7 @@ static enum rc open_files(struct sink_op *s, struct err *err)
     };
     bool *skip = mem_calloc(spec->input->field_count + 1, sizeof *skip);
 
-    deployment_uuid(ctx, ctx->attempt, uuid);
+    sink_deployment_uuid(ctx->job_id, ctx->operator_id, ctx->attempt, uuid);
     snprintf(name, sizeof name, "%s (%u/%u)", ctx->operator_name, ctx->subtask_index + 1, ctx->parallelism);
     for (uint32_t i = 0; i < spec->partition_count; i++)
         skip[spec->partition_columns[i]] = true;

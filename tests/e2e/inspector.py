@@ -101,6 +101,23 @@ def positions_and_pending_parts_are_readable(where):
         check(words in out, "inspect says %r" % words, out, err)
 
 
+@test
+def b30_hidden_files_that_no_checkpoint_knows_are_listed_with_whose_they_are(where):
+    directory = left_by_a_kill(where)
+    path = [c for c in inspect(directory)["checkpoints"] if c["status"] == "complete"][-1]["path"]
+    shutil.rmtree(where + "/out/.gone", ignore_errors=True)
+    before = {i["path"] for i in inspect(path)["snapshot"]["outside"]}
+    uuid = next(w["uuid"] for w in items(inspect(path)["snapshot"], "sink-writer") if w["path"] == where + "/out")
+    other = "01234567-89ab-4def-8123-456789abcdef"
+    mine = write("%s/out/.part-%s-0-4711.inprogress.%s" % (where, uuid, uuid), "mine")
+    theirs = write("%s/out/.part-%s-0-4711.inprogress.%s" % (where, other, other), "theirs")
+    write(where + "/out/.hidden", "a stranger")
+    found = valid(inspect(path), "with hidden files")["snapshot"]["outside"]
+    same({i["path"]: (i["of"], i["size"]) for i in found if i["path"] not in before}, {mine: ("this job", 4), theirs: ("another run", 6)}, "hidden files")
+    out = varve("inspect", directory)[1]
+    check("hidden file: path %s, size 4, age_ms " % mine in out and ", of this job\n" in out, "the text", out)
+
+
 class Page(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()
