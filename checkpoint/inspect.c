@@ -87,7 +87,7 @@ static bool is_known_good(const struct file_look *l, const struct shared_file *k
                           const struct state_file *file)
 {
     return known != NULL && known->present && known->size_bytes == file->size_bytes &&
-           (!l->in->options->digests || known->proof == SHARED_GOOD);
+           (!l->in->options->digests || known->proven);
 }
 
 static enum rc look_at_file(void *ctx, const struct operator_meta *op,
@@ -118,7 +118,7 @@ static enum rc look_at_file(void *ctx, const struct operator_meta *op,
     if (st.link_count > 0)
         *(st.link_count > 1 ? &l->view->linked_bytes : &l->view->single_bytes) += st.size_bytes;
     if (known != NULL && l->in->options->digests)
-        known->proof = reason == NULL ? SHARED_GOOD : SHARED_BAD;
+        known->proven = reason == NULL;
     if (reason != NULL)
         add_fault(l, op, subtask, file, reason);
     return RC_OK;
@@ -329,7 +329,8 @@ static enum rc look_at_job(struct inspect *in, const char *dir, struct job_dir_v
 }
 
 static enum rc print_job(struct inspect *in, const struct inspect_printer *printer,
-                         const struct snapshot_list *l, const char *dir, bool first, struct err *err)
+                         const struct snapshot_list *l, const char *dir, bool first,
+                         struct err *err)
 {
     struct job_dir_view job = {0};
     enum rc rc;

@@ -31,6 +31,9 @@ struct inspect_options {
 };
 /* Such an object as "file position: path a.csv, offset 12". */
 void inspect_print_item(json_t *described, struct buf *out);
+/* Text with names that came out of files: none may drive the reader's terminal. Appends it with
+ * \xNN for control characters, line ends apart. */
+void inspect_append_plain(const struct buf *text, struct buf *out);
 /* Pieces of the report, in order. */
 typedef enum rc inspect_write_fn(void *ctx, struct bytes piece, struct err *err);
 /* *damaged: something in it cannot be restored (exit code 1). Codes as recovery_open, for a path

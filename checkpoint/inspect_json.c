@@ -342,8 +342,8 @@ static void json_begin(struct inspect *in, const struct snapshot_list *l)
     }
 }
 
-static enum rc json_job(struct inspect *in, const struct snapshot_list *l, const struct job_dir_view *job,
-                        bool first, struct err *err)
+static enum rc json_job(struct inspect *in, const struct snapshot_list *l,
+                        const struct job_dir_view *job, bool first, struct err *err)
 {
     size_t start;
 
@@ -376,8 +376,9 @@ static void json_snapshots(struct inspect *in, const struct snapshot_list *l UNU
     buf_append_str(&in->out, "],\"savepoints\":[");
 }
 
-static void json_snapshot(struct inspect *in, const struct snapshot_list *l, const struct snapshot_view *v,
-                          const struct checkpoint_metadata *meta, bool first)
+static void json_snapshot(struct inspect *in, const struct snapshot_list *l,
+                          const struct snapshot_view *v, const struct checkpoint_metadata *meta,
+                          bool first)
 {
     if (l->type == LIST_OF_ONE)
         buf_append_str(&in->out, ",\"snapshot\":");

@@ -72,14 +72,15 @@ MUST_USE enum rc inspect_flush(struct inspect *in, bool all, struct err *err);
 const struct checkpoint_metadata *inspect_reread(struct inspect *in, const struct snapshot_view *v);
 
 struct snapshot_list;
-/* A form of the report: calls in the order begin, job.., snapshots, snapshot.., end. They append to in->out. */
+/* A form of the report: begin, job.., snapshots, snapshot.., end, each appending to in->out. */
 struct inspect_printer {
     void (*begin)(struct inspect *in, const struct snapshot_list *l);
-    enum rc (*job)(struct inspect *in, const struct snapshot_list *l, const struct job_dir_view *job,
-                   bool first, struct err *err);
-    void (*snapshots)(struct inspect *in, const struct snapshot_list *l); /* a root's savepoints follow */
-    void (*snapshot)(struct inspect *in, const struct snapshot_list *l, const struct snapshot_view *v,
-                     const struct checkpoint_metadata *meta, bool first);
+    enum rc (*job)(struct inspect *in, const struct snapshot_list *l,
+                   const struct job_dir_view *job, bool first, struct err *err);
+    void (*snapshots)(struct inspect *in, const struct snapshot_list *l); /* a root's: follow */
+    void (*snapshot)(struct inspect *in, const struct snapshot_list *l,
+                     const struct snapshot_view *v, const struct checkpoint_metadata *meta,
+                     bool first);
     void (*end)(struct inspect *in, const struct snapshot_list *l);
 };
 extern const struct inspect_printer inspect_text, inspect_json, inspect_html;

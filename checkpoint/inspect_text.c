@@ -320,17 +320,9 @@ static void print_job_foot(const struct inspect *in, const struct job_dir_view *
 
 /* ---- the printer ---------------------------------------------------------------------------- */
 
-/* Names come out of files: none may drive the reader's terminal. */
 static void append_plain(struct inspect *in, struct buf *text_take)
 {
-    for (size_t i = 0; i < text_take->len; i++) {
-        uint8_t c = text_take->data[i];
-
-        if ((c < 0x20 && c != '\n') || c == 0x7f)
-            buf_printf(&in->out, "\\x%02x", c);
-        else
-            buf_append_u8(&in->out, c);
-    }
+    inspect_append_plain(text_take, &in->out);
     buf_release(text_take);
 }
 
@@ -338,8 +330,8 @@ static void text_nothing(struct inspect *in UNUSED, const struct snapshot_list *
 {
 }
 
-static enum rc text_job(struct inspect *in, const struct snapshot_list *l, const struct job_dir_view *job,
-                        bool first UNUSED, struct err *err)
+static enum rc text_job(struct inspect *in, const struct snapshot_list *l,
+                        const struct job_dir_view *job, bool first UNUSED, struct err *err)
 {
     struct buf text = {0};
 

@@ -66,6 +66,18 @@ const struct keyed_handle *operator_states(const struct operator_meta *op)
     return NULL;
 }
 
+void inspect_append_plain(const struct buf *text, struct buf *out)
+{
+    for (size_t i = 0; i < text->len; i++) {
+        uint8_t c = text->data[i];
+
+        if ((c < 0x20 && c != '\n') || c == 0x7f)
+            buf_printf(out, "\\x%02x", c);
+        else
+            buf_append_u8(out, c);
+    }
+}
+
 void inspect_print_item(json_t *described, struct buf *out)
 {
     const char *name, *before = ": ";

@@ -14,15 +14,12 @@ struct shared_file {
     struct digest128 digest; /* its name */
     bool present;            /* lies in shared/ */
     bool linked;             /* and has another name somewhere */
-    uint8_t proof;           /* enum shared_proof */
+    bool proven;             /* its content was compared with its name */
     uint32_t user_count;     /* snapshots that name it */
     uint32_t first_user, last_user;
     uint64_t size_bytes;     /* on disk; of one that is not there, as it is named */
     int64_t changed_wall_ms; /* on disk */
 };
-/* Whether its content was compared with its name. */
-enum shared_proof { SHARED_UNPROVEN, SHARED_GOOD, SHARED_BAD };
-
 /* `= {0}`; items in no order, NULL without any. */
 struct shared_files {
     size_t count, cap;

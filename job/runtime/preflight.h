@@ -1,8 +1,8 @@
 /* preflight.h - what a start would do, without doing it: for `varve run --dry-run`.
  *
- * The verdict is that of the very checks that a start makes (restore_plan.h, state_budget.h); beside
- * it everything that they look at, also behind the first thing that is wrong. Reads only. Thread:
- * any. */
+ * The verdict is that of the very checks that a start makes (restore_plan.h, state_budget.h);
+ * beside it everything that they look at, also behind the first thing that is wrong. Reads only.
+ * Thread: any. */
 #ifndef VARVE_JOB_RUNTIME_PREFLIGHT_H
 #define VARVE_JOB_RUNTIME_PREFLIGHT_H
 
@@ -45,8 +45,8 @@ struct preflight {
     size_t dropped_count; /* state that no operator takes over */
     const struct assign_dropped *dropped;
 };
-/* RC_OK also when it would not start. RC_DONE: there is nothing to resume; RC_INVALID: configuration
- * or graph are none to start with. The graph is borrowed. Release after every call. */
+/* RC_OK also when it would not start. RC_DONE: there is nothing to resume; RC_INVALID:
+ * configuration or graph are none to start with. The graph is borrowed. Release after every call. */
 MUST_USE enum rc preflight_make(const struct env *env, const struct config *config,
                                 const struct graph *graph, const struct job_restore *restore,
                                 struct preflight *out, struct err *err);

@@ -128,9 +128,12 @@ static void print_operator(const struct preflight_operator *op, struct buf *out)
         buf_printf(out, "  ... and at %zu more\n", op->position_count - POSITIONS_SHOWN);
 }
 
-void preflight_print(const struct preflight *p, struct buf *out)
+void preflight_print(const struct preflight *p, struct buf *plain)
 {
-    buf_printf(out, "job \"%s\" would %sstart\n", p->graph->job_name, p->fault == NULL ? "" : "not ");
+    struct buf text = {0}, *out = &text;
+
+    buf_printf(out, "job \"%s\" would %sstart\n", p->graph->job_name,
+               p->fault == NULL ? "" : "not ");
     if (p->fault != NULL)
         buf_printf(out, "%s\n", p->fault);
     print_start(p, out);
@@ -144,6 +147,8 @@ void preflight_print(const struct preflight *p, struct buf *out)
                    p->most_parallelism);
     buf_printf(out, "checkpoints: %s\n",
                p->checkpoint_dir[0] == '\0' ? "in memory" : p->checkpoint_dir);
+    inspect_append_plain(&text, plain);
+    buf_release(&text);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
@@ -297,6 +302,7 @@ json_t *preflight_json(const struct preflight *p)
     for (size_t i = 0; i < p->operator_count; i++)
         add(operators, operator_json(&p->operators[i]));
     put(o, "operators", operators);
-    put(o, "checkpoints", p->checkpoint_dir[0] == '\0' ? json_null() : text_json(p->checkpoint_dir));
+    put(o, "checkpoints",
+        p->checkpoint_dir[0] == '\0' ? json_null() : text_json(p->checkpoint_dir));
     return o;
 }

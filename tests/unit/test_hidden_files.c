@@ -43,7 +43,8 @@ static void put(struct fs *fs, const char *dir, uint64_t counter)
 
 START_TEST(hidden_parts_are_found_in_partitions_and_nowhere_else)
 {
-    static const char *const dirs[] = {"/out", "/out/d=1", "/out/d=1/h=2", "/out/.d=3", "/out/other"};
+    static const char *const dirs[] = {"/out", "/out/d=1", "/out/d=1/h=2", "/out/.d=3",
+                                       "/out/other"};
     struct fs *fs = sim_fs_new(NULL);
     struct seen seen = {.fs = fs};
 

@@ -131,8 +131,8 @@ START_TEST(a_snapshot_is_shown_with_operators_states_key_groups_and_files)
     ck_assert(!damaged);
     ck_assert_has(text, "/x/chk-7: complete\n"
                         "  checkpoint 7 of job \"insert-into_out\" (" SAMPLE_JOB_ID ")\n"
-                        "  triggered 2023-11-14T22:13:27.000Z, complete after 123 ms, in the future; varve 0.1.0, "
-                        "RocksDB 9.10.0\n");
+                        "  triggered 2023-11-14T22:13:27.000Z, complete after 123 ms, in the "
+                        "future; varve 0.1.0, RocksDB 9.10.0\n");
     ck_assert_has(text,
                   "shared 64 B in 2 files, exclusive 82 B in 3, inline 48 B in 2; new 130 B\n");
     ck_assert_has(text, "  operator Source: clicks\n"
