@@ -48,17 +48,25 @@ struct check {
     struct rocks_bounds bounds;
 };
 
+/* Of a live file: it is one of the handle's, rocks_source_open has seen to that. */
+static size_t index_of(const struct keyed_handle *h, const char *name)
+{
+    size_t i = 0;
+
+    while (strcmp(h->files[i].local_name, name) != 0)
+        i++;
+    return i;
+}
+
 static enum rc check_sst(void *ctx, const struct rocks_file *f, struct err *err)
 {
     const struct check *c = ctx;
     char path[FS_PATH_MAX];
     struct err local = {0};
+    size_t i = index_of(c->h, f->name);
     uint64_t entries;
-    size_t i = 0;
     enum rc rc;
 
-    while (strcmp(c->h->files[i].local_name, f->name) != 0)
-        i++; /* it is one of them: rocks_source_open has seen to that */
     if (rocks_file_place(f, c->bounds) != ROCKS_INSIDE) {
         err_set(&local, RC_CORRUPT, "its keys do not lie in the key groups %u..%u of its handle",
                 c->h->range.first, c->h->range.last);
@@ -100,4 +108,41 @@ enum rc handle_check(struct fs *fs, const struct keyed_handle *h, const char *di
 {
     return h->kind == KEYED_STREAM ? check_stream(fs, h, files, err)
                                    : check_database(fs, h, dir, files, err);
+}
+
+/* ---- whose files they are -------------------------------------------------------------------- */
+
+struct owners {
+    const struct keyed_handle *h;
+    const char *state;
+    handle_file_state_fn *fn;
+    void *ctx;
+};
+
+static enum rc tell_owner(void *ctx, const struct rocks_file *f, struct err *err UNUSED)
+{
+    const struct owners *o = ctx;
+
+    o->fn(o->ctx, index_of(o->h, f->name), o->state);
+    return RC_OK;
+}
+
+enum rc handle_file_states(struct fs *fs, const struct keyed_handle *h, const char *dir,
+                           handle_file_state_fn *fn, void *ctx, struct err *err)
+{
+    struct owners owners = {.h = h, .fn = fn, .ctx = ctx};
+    struct rocks_source source;
+    struct err ignored = {0};
+    enum rc rc;
+
+    if (h->kind != KEYED_ROCKS)
+        return RC_OK;
+    rc = rocks_source_open(fs, h, dir, BRING_LOOK, -1, &source, err);
+    for (size_t i = 0; rc == RC_OK && i < rocks_cf_count(source.db); i++) {
+        owners.state = rocks_cf_name(rocks_cf_at(source.db, i));
+        rc = rocks_cf_files(rocks_cf_at(source.db, i), tell_owner, &owners, err);
+    }
+    rocks_source_close(&source);
+    (void)!fs_remove_tree(fs, dir, &ignored); /* scratch: swept with its parent else */
+    return rc;
 }

@@ -26,4 +26,10 @@ struct handle_check_files {
 MUST_USE enum rc handle_check(struct fs *fs, const struct keyed_handle *h, const char *dir,
                               const struct handle_check_files *files, struct err *err);
 
+/* Which state each SST of a database belongs to, by its MANIFEST; the SSTs are not read. h and dir as
+ * above. A stream has all states mixed, and gives nothing. */
+typedef void handle_file_state_fn(void *ctx, size_t file, const char *state);
+MUST_USE enum rc handle_file_states(struct fs *fs, const struct keyed_handle *h, const char *dir,
+                                    handle_file_state_fn *fn, void *ctx, struct err *err);
+
 #endif

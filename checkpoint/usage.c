@@ -2,9 +2,8 @@
  *
  * Every name of a file becomes a record: those that lie below the path, and those that a _metadata
  * names. Sorted by inode, the names of one file are neighbours, and judged together. */
-#include "checkpoint/usage.h"
+#include "checkpoint/usage_priv.h"
 
-#include "checkpoint/file_set.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/recovery.h"
 
@@ -31,6 +30,7 @@ struct name {
     uint64_t device, inode, size_bytes, link_count;
     uint32_t owner; /* the one snapshot that it belongs to, SEVERAL, NOBODY */
     uint32_t op;    /* NAME_NAMED: of the set's operators */
+    uint32_t state; /* the same: of the report's states, when they are told apart */
     enum name_kind kind;
 };
 
@@ -40,6 +40,7 @@ struct usage {
     struct file_set *files;
     struct arena *scratch;
     struct look_watch watch;
+    uint32_t *state_of; /* by file of the set; NULL: states are not told apart */
     struct name *names;
     size_t name_count, name_cap;
 };
@@ -240,6 +241,7 @@ static void add_named(struct usage *u)
                         .link_count = f->link_count,
                         .owner = f->first_snapshot == f->last_snapshot ? f->first_snapshot : SEVERAL,
                         .op = (uint32_t)f->op->index,
+                        .state = u->state_of == NULL ? 0 : u->state_of[i],
                         .kind = NAME_NAMED,
                     });
     }
@@ -259,7 +261,7 @@ static int by_inode(const void *a, const void *b)
 /* What the names of one file say together. */
 struct verdict {
     uint64_t size_bytes, link_count;
-    uint32_t owner, op;
+    uint32_t owner, op, state;
     uint64_t found, taken;  /* names below the path; names that go when all who have them go */
     struct usage_sum named; /* names in a _metadata, as recorded */
     bool is_own;
@@ -285,6 +287,7 @@ static struct verdict judge(const struct name *names, size_t count)
         if (n->kind == NAME_NAMED) {
             add_sum(&v.named, n->size_bytes);
             v.op = n->op;
+            v.state = n->state;
         }
     }
     return v;
@@ -299,6 +302,9 @@ static void count_file(struct usage_report *r, const struct verdict *v)
         add_sum(&r->unnamed, v->size_bytes);
     if (v->named.count > 0 && r->only == USAGE_ALL)
         add_sum(v->owner == SEVERAL ? &r->operators[v->op].shared : &r->operators[v->op].exclusive,
+                v->size_bytes);
+    if (v->named.count > 0 && r->only == USAGE_ALL && r->state_count > 0)
+        add_sum(v->owner == SEVERAL ? &r->states[v->state].shared : &r->states[v->state].exclusive,
                 v->size_bytes);
     if (v->taken == 0 || v->owner == SEVERAL)
         return;
@@ -366,6 +372,7 @@ static enum rc count_for_operator(void *ctx, const struct operator_meta *op UNUS
     size_t i = file_set_find(one->u->files, file);
     const struct named_file *f;
     struct operator_usage *o;
+    struct state_usage *s;
 
     if (i == FILE_SET_NONE || one->seen[i])
         return RC_OK;
@@ -373,6 +380,10 @@ static enum rc count_for_operator(void *ctx, const struct operator_meta *op UNUS
     f = file_set_at(one->u->files, i);
     o = &one->u->report->operators[f->op->index];
     add_sum(f->first_snapshot == f->last_snapshot ? &o->exclusive : &o->shared, f->size_bytes);
+    if (one->u->state_of == NULL)
+        return RC_OK;
+    s = &one->u->report->states[one->u->state_of[i]];
+    add_sum(f->first_snapshot == f->last_snapshot ? &s->exclusive : &s->shared, f->size_bytes);
     return RC_OK;
 }
 
@@ -415,8 +426,8 @@ static enum rc list_all(struct fs *fs, const char *path, struct usage_report *r,
     return RC_OK;
 }
 
-enum rc usage_look(struct fs *fs, const char *path, struct look_watch watch,
-                   struct usage_report *out, struct err *err)
+enum rc usage_look(struct fs *fs, const char *path, const char *scratch_dir,
+                   struct look_watch watch, struct usage_report *out, struct err *err)
 {
     struct usage u = {.fs = fs, .report = out, .watch = watch};
     enum rc rc;
@@ -426,6 +437,9 @@ enum rc usage_look(struct fs *fs, const char *path, struct look_watch watch,
     u.files = file_set_new();
     GOTO_IF_ERR(list_all(fs, path, out, err));
     GOTO_IF_ERR(survey(&u, err));
+    if (scratch_dir != NULL)
+        GOTO_IF_ERR(
+            usage_find_states(fs, scratch_dir, u.files, watch, out, &u.state_of, err));
     GOTO_IF_ERR(walk_all(&u, err));
     add_named(&u);
     list_operators(&u);
@@ -435,6 +449,7 @@ enum rc usage_look(struct fs *fs, const char *path, struct look_watch watch,
         rc = count_operators_of(&u, out->only, err);
 out:
     mem_free(u.names);
+    mem_free(u.state_of);
     file_set_free(u.files);
     arena_free(u.scratch);
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "du");

@@ -35,6 +35,12 @@ struct operator_usage {
     const char *name;
     struct usage_sum exclusive, shared; /* its files on disk that one snapshot names; several */
 };
+/* Of the files of an operator: those of one state, where that was asked for. */
+struct state_usage {
+    const char *operator_id, *operator_name;
+    const char *state; /* NULL: files of no one state: a database's own, streams of all states, unknown */
+    struct usage_sum exclusive, shared;
+};
 #define USAGE_ALL SIZE_MAX
 struct usage_report {
     struct arena *arena; /* owns all below */
@@ -44,15 +50,19 @@ struct usage_report {
     struct snapshot_usage *snapshots;
     size_t operator_count; /* of all, or of the one */
     struct operator_usage *operators;
+    size_t state_count; /* with a scratch directory; else 0 */
+    struct state_usage *states;
     struct usage_sum all;     /* below the path, and what is named elsewhere */
     struct usage_sum unnamed; /* of those, what no readable _metadata names; LOCK, notes and taskowned/ apart */
     struct usage_sum linked;  /* of those, what has names elsewhere too: deleting frees nothing of it */
     struct usage_sum missing; /* named, and not there */
     size_t unreadable_count;  /* what they name is not known: it counts as unnamed, or as not shared */
 };
-/* Codes as snapshot_list_make. Release after every call. */
-MUST_USE enum rc usage_look(struct fs *fs, const char *path, struct look_watch watch,
-                            struct usage_report *out, struct err *err);
+/* scratch_dir: also tells states apart, for which each database with files not yet known is opened, in a process of its
+ * own (handle_tour.h); a directory that is there, what is made in it goes again; NULL: no. Codes as
+ * snapshot_list_make. Release after every call. */
+MUST_USE enum rc usage_look(struct fs *fs, const char *path, const char *scratch_dir,
+                            struct look_watch watch, struct usage_report *out, struct err *err);
 void usage_report_release(struct usage_report *r);
 
 #endif

@@ -22,7 +22,8 @@ void verify_add_sharer(struct verify *v, struct verify_fault *f, uint32_t snapsh
 bool verify_read_snapshot(struct verify *v, uint32_t snapshot, struct checkpoint_metadata *m);
 
 /* Looks into the databases and streams of all snapshots that are clean so far, in a child: faults
- * of files are set in v->files, of whole handles are added. */
+ * of files are set in v->files, of whole handles are added. An SST that several share is looked into
+ * once. */
 MUST_USE enum rc verify_deep(struct verify *v, struct err *err);
 
 #endif

@@ -131,7 +131,7 @@ static const struct verb verify = {
 };
 static const struct verb du = {
     .name = "du",
-    .arguments = "PATH [--json]",
+    .arguments = "PATH [--states] [--json]",
     .summary = "Bytes of checkpoints, exclusive and shared, and what deleting each would free.",
     .details = "PATH is a _metadata, a checkpoint, a savepoint, a job's directory or a root of "
                "several. Bytes are counted by inode: a\n"

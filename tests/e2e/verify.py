@@ -160,6 +160,10 @@ def du_and_diff_agree_with_what_lies_there(where):
     report = json.loads(out)
     by_inode = {(s.st_dev, s.st_ino): s.st_size for s in map(os.stat, files_below(where + "/ck"))}
     same(report["all"]["size"], sum(by_inode.values()), "bytes in all")
+    states = json.loads(varve("du", "--states", "--json", where + "/ck")[1])["states"]
+    check({"accState"} <= {s["name"] for s in states}, "the state is told by its name", states)
+    for kind in ("exclusive", "shared"):
+        same(sum(s[kind]["size"] for s in states), sum(o[kind]["size"] for o in report["operators"]), kind + " bytes by state")
     complete = [s for s in report["snapshots"] if s["status"] == "complete"]
     first = complete[0]
     for f, users in users_of(directory).items():

@@ -1,8 +1,10 @@
 /* Two checkpoints of one real database, whole and then with an SST that is bad although every digest
- * is right: what only a look into the databases finds. */
+ * is right: what only a look into the databases finds. And
+ * which state each of its files belongs to. */
 #include "checkpoint/verify.h"
 
 #include "checkpoint/layout.h"
+#include "checkpoint/usage.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/keyed_job.h"
 
@@ -187,6 +189,40 @@ START_TEST(a_handle_that_is_not_what_it_says_is_a_fault_of_its_snapshot)
 }
 END_TEST
 
+/* A database's MANIFEST says it; what is in no database is of no one state. */
+START_TEST(du_tells_the_states_of_a_database_apart)
+{
+    struct usage_report usage = {0};
+    struct usage_sum sum = {0};
+
+    make_directory("r", 0);
+    ck_assert_ok(usage_look(fs_posix(), job_dir, tmpdir_at(&job.tmp, "look"),
+                            (struct look_watch){0}, &usage, &err));
+    ck_assert_uint_ge(usage.state_count, 3);
+    for (size_t i = 0; i < usage.state_count; i++) {
+        const struct keyed_handle *h = &checkpoint.handles[0];
+
+        ck_assert_ptr_nonnull(usage.states[i].state);
+        ck_assert_ptr_nonnull(state_desc_find(h->states, h->state_count, usage.states[i].state));
+        ck_assert_uint_gt(usage.states[i].shared.bytes, 0);
+        sum.bytes += usage.states[i].shared.bytes;
+        sum.count += usage.states[i].shared.count;
+    }
+    ck_assert_uint_eq(sum.bytes, usage.operators[0].shared.bytes);
+    ck_assert_uint_eq(sum.count, usage.operators[0].shared.count);
+    usage_report_release(&usage);
+    end();
+    make_directory("h", 0);
+    ck_assert_ok(usage_look(fs_posix(), job_dir, tmpdir_at(&job.tmp, "look"),
+                            (struct look_watch){0}, &usage, &err));
+    for (size_t i = 0; i < usage.state_count; i++)
+        ck_assert_ptr_null(usage.states[i].state);
+    usage_report_release(&usage);
+    end();
+}
+END_TEST
+
 TEST_MAIN("verify_deep", tcase_add_loop_test(tc, what_is_whole_is_clean_inside_as_well, 0, 2);
           tcase_add_test(tc, a_bad_sst_is_found_once_for_all_who_share_it);
-          tcase_add_test(tc, a_handle_that_is_not_what_it_says_is_a_fault_of_its_snapshot);)
+          tcase_add_test(tc, a_handle_that_is_not_what_it_says_is_a_fault_of_its_snapshot);
+          tcase_add_test(tc, du_tells_the_states_of_a_database_apart);)
