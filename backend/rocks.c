@@ -338,12 +338,12 @@ enum rc rocks_cf_files(struct rocks_cf *cf, rocks_cf_file_fn *fn, void *ctx, str
     return w.rc;
 }
 
-enum rc rocks_cf_size(struct rocks_cf *cf, struct rocks_size *out, struct err *err)
+enum rc rocks_cf_size(struct rocks_cf *cf, bool all_levels, struct rocks_size *out, struct err *err)
 {
     struct shim_rows rows;
     char *error = NULL;
 
-    shim_largest_level(cf->db->db, cf->handle, &rows, &error);
+    shim_level_rows(cf->db->db, cf->handle, all_levels, &rows, &error);
     *out = (struct rocks_size){rows.rows, rows.key_bytes, rows.value_bytes};
     if (cf->shape.bytes != 0)
         out->value_bytes = rows.rows * cf->shape.bytes;

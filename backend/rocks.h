@@ -159,12 +159,14 @@ struct rocks_file {
 typedef enum rc rocks_cf_file_fn(void *ctx, const struct rocks_file *f, struct err *err);
 MUST_USE enum rc rocks_cf_files(struct rocks_cf *cf, rocks_cf_file_fn *fn, void *ctx,
                                 struct err *err);
-/* About how much a family holds: rows, and bytes of their keys and (unpacked) values, of the level
- * that has most. */
+/* About how much a family holds: rows, and bytes of their keys and (unpacked) values. Of the level
+ * that has most: hardly more than there is; or all_levels: rows that were written again count
+ * again. */
 struct rocks_size {
     uint64_t rows, key_bytes, value_bytes;
 };
-MUST_USE enum rc rocks_cf_size(struct rocks_cf *cf, struct rocks_size *out, struct err *err);
+MUST_USE enum rc rocks_cf_size(struct rocks_cf *cf, bool all_levels, struct rocks_size *out,
+                               struct err *err);
 /* Every block of every live file against its checksum. */
 MUST_USE enum rc rocks_verify(struct rocks_db *db, struct err *err);
 

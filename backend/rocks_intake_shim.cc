@@ -288,7 +288,7 @@ try {
     report("IO error: out of memory", error);
 }
 
-void shim_largest_level(void *db, void *cf, shim_rows *out, char **error)
+void shim_level_rows(void *db, void *cf, int all_levels, shim_rows *out, char **error)
 try {
     rocksdb::ColumnFamilyMetaData meta;
     rocksdb::TablePropertiesCollection all;
@@ -312,7 +312,10 @@ try {
             sum.key_bytes += p.raw_key_size - std::min(8 * p.num_entries, p.raw_key_size);
             sum.value_bytes += p.raw_value_size;
         }
-        if (sum.rows > out->rows)
+        if (all_levels)
+            *out = shim_rows{out->rows + sum.rows, out->key_bytes + sum.key_bytes,
+                             out->value_bytes + sum.value_bytes};
+        else if (sum.rows > out->rows)
             *out = sum;
     }
 } catch (const std::bad_alloc &) {

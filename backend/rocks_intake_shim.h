@@ -32,8 +32,8 @@ void shim_files(void *db, void *cf, shim_file_fn *fn, void *ctx, char **error);
 struct shim_rows {
     uint64_t rows, key_bytes, value_bytes;
 };
-/* Of the level that has most: what its files say of themselves, deletions left out. */
-void shim_largest_level(void *db, void *cf, struct shim_rows *out, char **error);
+/* What files say of themselves, deletions left out: those of the level that has most, or all. */
+void shim_level_rows(void *db, void *cf, int all_levels, struct shim_rows *out, char **error);
 
 struct shim_cutter; /* a scratch database in which files are cut */
 struct shim_cutter *shim_cutter_new(const void *options, const char *dir); /* NULL: no memory */

@@ -245,7 +245,7 @@ static enum rc fits(struct load *l, struct load_item *item, bool *fits, uint64_t
     struct rocks_size size;
     uint64_t bytes;
 
-    RETURN_IF_ERR(rocks_cf_size(item->cf, &size, err));
+    RETURN_IF_ERR(rocks_cf_size(item->cf, false, &size, err));
     bytes = size.rows * item->row_bytes + size.key_bytes + size.value_bytes;
     *rows = size.rows;
     *fits = l->planned + bytes <= keyed_memory_plan(l->backend->memory)->row_bytes;

@@ -193,7 +193,7 @@ enum rc state_reader_size(struct state_reader *r, size_t state, struct state_siz
     cf = family_of(r, state);
     if (cf == NULL)
         return RC_OK;
-    RETURN_IF_ERR(rocks_cf_size(cf, &about, err));
+    RETURN_IF_ERR(rocks_cf_size(cf, true, &about, err));
     *out = (struct state_size){about.rows, about.key_bytes, about.value_bytes, about.rows == 0};
     return RC_OK;
 }

@@ -28,7 +28,16 @@ struct state_source {
     struct buf prefix;
     struct state_scan *scan;
     size_t next_handle;
+    uint32_t group; /* of the last entry */
+    state_walked_fn *walked; /* NULL: nobody watches */
+    void *walked_ctx;
 };
+
+void state_source_watch(struct state_source *s, state_walked_fn *walked, void *ctx)
+{
+    s->walked = walked;
+    s->walked_ctx = ctx;
+}
 
 static int by_groups(const void *a, const void *b)
 {
@@ -216,6 +225,19 @@ void state_walk_begin(struct state_source *s, const char *state, struct key_grou
     buf_clear(&s->prefix);
     buf_append(&s->prefix, prefix.data, prefix.len);
     s->next_handle = 0;
+    s->group = 0;
+}
+
+static void note_group(struct state_source *s, struct bytes key)
+{
+    uint32_t prefix_len = keygroup_prefix_len(s->op->key_group_count), group;
+
+    if (s->walked == NULL || key.len < prefix_len)
+        return;
+    group = keygroup_get_prefix(key.data, prefix_len);
+    if (group != s->group)
+        s->walked(s->walked_ctx, group, s->op->key_group_count);
+    s->group = group;
 }
 
 /* The next handle that has entries of the walk; false: there is none. */
@@ -246,8 +268,10 @@ enum rc state_walk_next(struct state_source *s, struct bytes *key, struct bytes 
     while (more) {
         if (s->scan != NULL) {
             RETURN_IF_ERR(state_scan_next(s->scan, key, value, err));
-            if (key->data != NULL)
+            if (key->data != NULL) {
+                note_group(s, *key);
                 return RC_OK;
+            }
             state_scan_close(s->scan);
             s->scan = NULL;
         }

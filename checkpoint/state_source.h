@@ -15,6 +15,10 @@ MUST_USE enum rc state_source_open(struct fs *fs, const struct operator_meta *op
                                    struct err *err);
 void state_source_close(struct state_source *s); /* NULL is a no-op */
 
+/* Called by walks when they come to another key group: how many lie behind, and how many there are. */
+typedef void state_walked_fn(void *ctx, uint64_t done_groups, uint64_t all_groups);
+void state_source_watch(struct state_source *s, state_walked_fn *walked, void *ctx);
+
 /* States by name, as their first handle has them; borrowed from the source. RC_UNSUPPORTED: another
  * handle has one with other types. */
 MUST_USE enum rc state_source_states(struct state_source *s, const struct state_desc **states,

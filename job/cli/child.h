@@ -13,8 +13,8 @@
 int cli_in_child(struct cli *cli, const char *what, int (*work)(struct cli *cli, void *ctx),
                  void *ctx);
 
-/* A scratch directory in $TMPDIR (else /tmp) for what a child opens there, and its end. */
-struct fs_file;
+/* A scratch directory in $TMPDIR (else /tmp) for what a child opens there; scratch_remove takes it
+ * away (base/scratch.h). */
 MUST_USE enum rc cli_scratch_make(struct cli *cli, char dir[FS_PATH_MAX], struct fs_file **lock,
                                   struct err *err);
 

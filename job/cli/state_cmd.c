@@ -9,6 +9,7 @@
 #include "checkpoint/state_types.h"
 #include "job/cli/child.h"
 #include "job/cli/largest.h"
+#include "job/cli/meter.h"
 #include "job/cli/row_writer.h"
 #include "job/list_items.h"
 #include "job/number.h"
@@ -24,6 +25,7 @@ struct look {
     enum row_format format;
     char scratch[FS_PATH_MAX];
     struct recovered snapshot;
+    struct meter *meter;
 };
 /* A state that was asked for. */
 struct found {
@@ -57,6 +59,21 @@ static struct key_group_range groups_of(const struct look *l, const struct opera
 
     return l->group < 0 ? (struct key_group_range){0, op->key_group_count - 1}
                         : (struct key_group_range){group, group};
+}
+
+static void show_progress(void *ctx, uint64_t done_groups, uint64_t all_groups)
+{
+    meter_show(ctx, "key groups", done_groups, all_groups, false);
+}
+
+/* Of an operator; what is counted shows how far it is, what is printed does that itself. */
+static enum rc open_source(struct look *l, const struct operator_meta *op, struct state_source **out,
+                           struct err *err)
+{
+    RETURN_IF_ERR(state_source_open(l->cli->env.fs, op, l->scratch, out, err));
+    if (l->count || l->largest >= 0)
+        state_source_watch(*out, show_progress, l->meter);
+    return RC_OK;
 }
 
 static void append_str(struct batch_builder *b, uint32_t *column, const char *text)
@@ -177,7 +194,7 @@ static enum rc list_operator(struct look *l, const struct operator_meta *op, str
     size_t count;
     enum rc rc;
 
-    RETURN_IF_ERR(state_source_open(l->cli->env.fs, op, l->scratch, &source, err));
+    RETURN_IF_ERR(open_source(l, op, &source, err));
     GOTO_IF_ERR(state_source_states(source, &states, &count, err));
     sizes = mem_calloc(count, sizeof *sizes);
     GOTO_IF_ERR(state_source_sizes(source, sizes, err));
@@ -275,7 +292,7 @@ static enum rc count_operator(struct look *l, const struct operator_meta *op, st
     size_t count;
     enum rc rc;
 
-    RETURN_IF_ERR(state_source_open(l->cli->env.fs, op, l->scratch, &source, err));
+    RETURN_IF_ERR(open_source(l, op, &source, err));
     GOTO_IF_ERR(state_source_states(source, &states, &count, err));
     for (size_t i = 0; i < count; i++)
         if (is_name(l, states[i].name))
@@ -411,7 +428,7 @@ static enum rc read_state(struct look *l, const struct found *f, struct err *err
     if (l->group >= f->op->key_group_count)
         return err_set(err, RC_INVALID, "--key-group %lld: operator \"%s\" has key groups 0..%u",
                        (long long)l->group, operator_word(f->op), f->op->key_group_count - 1);
-    RETURN_IF_ERR(state_source_open(l->cli->env.fs, f->op, l->scratch, &r.source, err));
+    RETURN_IF_ERR(open_source(l, f->op, &r.source, err));
     GOTO_IF_ERR(state_source_states(r.source, &states, &count, err));
     r.desc = state_desc_find(states, count, f->state);
     GOTO_IF_ERR(state_view_new(r.desc, f->op->key_group_count, l->largest >= 0, &r.view, err));
@@ -583,8 +600,11 @@ static int look_in_child(struct cli *cli, void *ctx)
 {
     struct look *l = ctx;
     struct err err = {0};
-    enum rc rc = look_at(l, &err);
+    enum rc rc;
 
+    l->meter = meter_new(cli);
+    rc = look_at(l, &err);
+    meter_free(l->meter);
     recovered_release(&l->snapshot);
     return rc == RC_OK ? EXIT_DONE : cli_fail(cli, &err);
 }

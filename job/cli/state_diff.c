@@ -6,6 +6,7 @@
 #include "checkpoint/recovery.h"
 #include "checkpoint/state_difference.h"
 #include "job/cli/child.h"
+#include "job/cli/meter.h"
 #include "job/cli/row_writer.h"
 
 struct comparing {
@@ -14,6 +15,7 @@ struct comparing {
     char scratch[FS_PATH_MAX];
     struct recovered snapshots[2];
     struct row_writer *rows;
+    struct meter *meter;
 };
 
 static const struct schema_field columns[] = {
@@ -86,6 +88,11 @@ static enum rc check_groups(const struct operator_meta *const ops[2], struct err
                    ops[1]->name, ops[0]->key_group_count, ops[1]->key_group_count);
 }
 
+static void show_progress(void *ctx, uint64_t done_groups, uint64_t all_groups)
+{
+    meter_show(ctx, "key groups", done_groups, all_groups, false);
+}
+
 static enum rc compare_operator(struct comparing *c, const char *id, struct err *err)
 {
     const struct operator_meta *ops[2];
@@ -100,8 +107,10 @@ static enum rc compare_operator(struct comparing *c, const char *id, struct err 
             rc = state_source_open(c->cli->env.fs, ops[side],
                                    arena_printf(c->cli->arena, "%s/%c", c->scratch, "ab"[side]),
                                    &sources[side], err);
-    if (rc == RC_OK)
+    if (rc == RC_OK) {
+        state_source_watch(sources[ops[1] != NULL], show_progress, c->meter);
         rc = compare_states(c, ops, sources, err);
+    }
     for (int side = 0; side < 2; side++)
         state_source_close(sources[side]);
     return rc;
@@ -140,8 +149,10 @@ static int compare_in_child(struct cli *cli, void *ctx)
     enum rc rc = row_format_of(cli, NULL, &format, &err);
 
     c->rows = row_writer_new(&schema, format);
+    c->meter = meter_new(cli);
     if (rc == RC_OK)
         rc = compare(c, &err);
+    meter_free(c->meter);
     row_writer_free(c->rows);
     recovered_release(&c->snapshots[0]);
     recovered_release(&c->snapshots[1]);

@@ -186,7 +186,7 @@ START_TEST(values_of_a_shape_are_whole_or_refused)
     ck_assert_bytes_eq(values[1], bytes_of(plain, 16));
     ck_assert_ptr_null(values[2].data);
     ck_assert_ok(rocks_checkpoint(db, tmpdir_at(&tmp, "flushed"), &err));
-    ck_assert_ok(rocks_cf_size(cf, &size, &err));
+    ck_assert_ok(rocks_cf_size(cf, false, &size, &err));
     ck_assert_uint_eq(size.value_bytes, 32); /* as they are in memory */
 
     rocks_batch_put(b, cf, keys[2], bytes_of("\4\1", 2)); /* a code whose byte is missing */
