@@ -31,6 +31,12 @@ static void count_file(struct export *x, const struct state_file *f)
         x->options->progress(x->options->progress_ctx, x->result->bytes, x->all_bytes);
 }
 
+static const char *subtask_name(struct export *x, const struct operator_meta *op,
+                                const struct subtask_state *s)
+{
+    return arena_printf(x->arena, "%s (%u/%u)", op->name, s->subtask_index + 1, op->parallelism);
+}
+
 /* ---- files as they are ----------------------------------------------------------------------- */
 
 /* A file of one snapshot alone, piece by piece. */
@@ -54,7 +60,8 @@ static enum rc copy_stream(struct export *x, struct snapshot_target *target,
     rc = target->ops->stream_finish(stream, x->arena, out, err);
     stream = NULL;
     if (rc == RC_OK && (out->size_bytes != f->size_bytes || !digest_eq(out->digest, f->digest)))
-        rc = err_set(err, RC_CORRUPT, "%s: %" PRIu64 " bytes instead of %" PRIu64 ", or another digest",
+        rc = err_set(err, RC_CORRUPT,
+                     "%s: %" PRIu64 " bytes instead of %" PRIu64 ", or another digest",
                      f->resolved_path, out->size_bytes, f->size_bytes);
 out:
     if (stream != NULL)
@@ -88,8 +95,7 @@ static enum rc copy_file(struct export *x, struct snapshot_target *target, struc
 static enum rc copy_subtask(struct export *x, const struct operator_meta *op,
                             struct subtask_state *s, struct err *err)
 {
-    struct snapshot_target *target = storage_attempt_target(
-        x->attempt, arena_printf(x->arena, "%s (%u/%u)", op->name, s->subtask_index + 1, op->parallelism));
+    struct snapshot_target *target = storage_attempt_target(x->attempt, subtask_name(x, op, s));
     enum rc rc = RC_OK;
 
     for (size_t k = 0; rc == RC_OK && k < s->keyed_count; k++)
@@ -127,7 +133,7 @@ static enum rc regroup_subtask(struct export *x, const struct operator_meta *op,
     enum rc rc;
 
     r.range = keygroup_range_of(s->subtask_index, op->parallelism, r.key_group_count);
-    r.name = arena_printf(x->arena, "%s (%u/%u)", op->name, s->subtask_index + 1, op->parallelism);
+    r.name = subtask_name(x, op, s);
     target = storage_attempt_target(x->attempt, r.name);
     rc = keyed_regroup(&r, target, x->arena, out, err);
     storage_target_release(target);
@@ -158,8 +164,8 @@ static enum rc regroup_operator(struct export *x, struct operator_meta *op, stru
         ended += op->subtasks[s].finished;
     if (op->subtask_count != op->parallelism || ended > 0)
         return err_set(err, RC_UNSUPPORTED,
-                       "operator \"%s\": of its %u subtasks %zu are in the snapshot, %zu of them at their "
-                       "end: those can't take other keys",
+                       "operator \"%s\": of its %u subtasks %zu are in the snapshot, %zu of them "
+                       "at their end: those can't take other keys",
                        op->name, op->parallelism, op->subtask_count, ended);
     for (size_t s = 0; s < op->subtask_count; s++)
         RETURN_IF_ERR(regroup_subtask(x, op, &op->subtasks[s], &r, err));
@@ -238,9 +244,11 @@ static enum rc write_all(struct export *x, struct err *err)
 static enum rc export_into(struct export *x, const char *dir, struct err *err)
 {
     bool copies = x->options->key_group_count == 0;
-    const struct storage_config config = {.env = x->env,
-                                          .job_id = x->meta.job_id,
-                                          .inline_threshold_bytes = copies ? 0 : STORAGE_INLINE_DEFAULT};
+    const struct storage_config config = {
+        .env = x->env,
+        .job_id = x->meta.job_id,
+        .inline_threshold_bytes = copies ? 0 : STORAGE_INLINE_DEFAULT, /* copies stay what they are */
+    };
     struct storage *storage;
     struct err ignored = {0};
     enum rc rc;
@@ -248,7 +256,8 @@ static enum rc export_into(struct export *x, const char *dir, struct err *err)
     RETURN_IF_ERR(storage_open(&config, &storage, err));
     rc = make_dir(x->env->fs, dir, err);
     if (rc == RC_OK) {
-        x->attempt = attempt_new_take(storage, x->meta.checkpoint_id, ATTEMPT_SAVEPOINT, mem_strdup(dir));
+        x->attempt = attempt_new_take(storage, x->meta.checkpoint_id, ATTEMPT_SAVEPOINT,
+                                      mem_strdup(dir));
         x->attempt->to_dir.copies = copies;
         rc = write_all(x, err);
         if (rc != RC_OK && storage_attempt_abort(x->attempt, &ignored) != RC_OK)

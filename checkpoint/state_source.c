@@ -146,7 +146,9 @@ static enum rc check_same(const struct state_source *s, const struct source_hand
     state_differences(first, d, &text);
     if (text.len == 0 &&
         (first->ttl_ms != d->ttl_ms || first->fixed_value_bytes != d->fixed_value_bytes))
-        buf_printf(&text, "\n  time-to-live: was %" PRIu64 " ms, is %" PRIu64 " ms; value: was %u bytes, is %u",
+        buf_printf(&text,
+                   "\n  time-to-live: was %" PRIu64 " ms, is %" PRIu64
+                   " ms; value: was %u bytes, is %u",
                    first->ttl_ms, d->ttl_ms, first->fixed_value_bytes, d->fixed_value_bytes);
     if (text.len > 0)
         rc = err_set(err, RC_UNSUPPORTED, "operator \"%s\" subtask %u has another state \"%s\":%s",

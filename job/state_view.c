@@ -132,7 +132,9 @@ static void add_pair(struct state_view *v, struct schema *s, const struct type_c
         stem = arena_strndup(v->arena, c[i].name, len);
     else if (unit.kind == TYPE_DECIMAL)
         type.scale = unit.scale;
-    add_column(v, s, is_sum(c, count, i, len) ? arena_printf(v->arena, "%s$sum", stem) : stem, type);
+    if (is_sum(c, count, i, len))
+        stem = arena_printf(v->arena, "%s$sum", stem);
+    add_column(v, s, stem, type);
 }
 
 /* A field alone; true: the number in its slot has the unit that its name says. */
@@ -348,7 +350,8 @@ static enum rc read_wide(struct bytes b, int128 *out, struct err *err)
     return RC_OK;
 }
 
-static enum rc append_sized(struct state_view *v, struct reader *r, struct type type, struct batch_builder *out,
+static enum rc append_sized(struct state_view *v, struct reader *r, struct type type,
+                            struct batch_builder *out,
                             uint32_t column, struct err *err)
 {
     struct bytes b;
@@ -382,7 +385,8 @@ static enum rc append_wide_timestamp(struct reader *r, struct type type, struct 
     return RC_OK;
 }
 
-static void append_float(struct type type, uint64_t bits, struct batch_builder *out, uint32_t column)
+static void append_float(struct type type, uint64_t bits, struct batch_builder *out,
+                         uint32_t column)
 {
     uint32_t low = (uint32_t)bits;
     double d;
@@ -394,11 +398,18 @@ static void append_float(struct type type, uint64_t bits, struct batch_builder *
 }
 
 /* What Flink's serializer of the type wrote. */
-static enum rc append_serialized(struct state_view *v, struct type type, struct bytes b, struct batch_builder *out,
+/* Bytes of such a value; of what has no size before it. */
+static uint32_t serialized_width(enum type_kind kind)
+{
+    return kind == TYPE_BOOLEAN ? 1 : kind == TYPE_DECIMAL ? 8 : type_width(kind);
+}
+
+static enum rc append_serialized(struct state_view *v, struct type type, struct bytes b,
+                                 struct batch_builder *out,
                                  uint32_t column, struct err *err)
 {
     bool wide = type.kind == TYPE_DECIMAL && type.precision > 18;
-    uint32_t width = type.kind == TYPE_BOOLEAN ? 1 : type.kind == TYPE_DECIMAL ? 8 : type_width(type.kind);
+    uint32_t width = serialized_width(type.kind), unused = 64 - 8 * width;
     struct reader r;
     struct bytes n;
     uint64_t bits = 0;
@@ -415,13 +426,14 @@ static enum rc append_serialized(struct state_view *v, struct type type, struct 
         if (type.kind == TYPE_FLOAT || type.kind == TYPE_DOUBLE)
             append_float(type, bits, out, column);
         else
-            append_integer(type, (int64_t)(bits << (64 - 8 * width)) >> (64 - 8 * width), out, column);
+            append_integer(type, (int64_t)(bits << unused) >> unused, out, column);
     }
     return reader_end(&r, err);
 }
 
 /* One column from the fields of a checked row. */
-static void append_view_field(struct state_view *v, const struct part *p, const struct view_field *f, const uint8_t *row,
+static void append_view_field(struct state_view *v, const struct part *p,
+                              const struct view_field *f, const uint8_t *row,
                               struct type type, struct batch_builder *out, uint32_t column)
 {
     const struct row_layout *l = &p->layout;
@@ -477,7 +489,8 @@ static enum rc append_part(struct state_view *v, const struct part *p, const str
     RETURN_IF_ERR(binary_row_check(&p->layout, b, what, err));
     RETURN_IF_ERR(check_timestamps(p, s, b.data, err));
     for (uint32_t i = 0; i < p->field_count; i++)
-        append_view_field(v, p, &p->fields[i], b.data, s->fields[p->first + i].type, out, p->first + i);
+        append_view_field(v, p, &p->fields[i], b.data, s->fields[p->first + i].type, out,
+                          p->first + i);
     return RC_OK;
 }
 
@@ -523,7 +536,8 @@ static enum rc print_elements(struct state_view *v, struct bytes value, struct b
             element = bytes_of(element.data + 4, element.len - 4); /* its size */
         RETURN_IF_ERR(strip_size(&v->value, &element, err));
         batch_builder_clear(v->element);
-        RETURN_IF_ERR(append_part(v, &v->value, &v->element_schema, element, "element", v->element, err));
+        RETURN_IF_ERR(append_part(v, &v->value, &v->element_schema, element, "element", v->element,
+                                  err));
         batch_row_end(v->element, ROW_INSERT);
         b = batch_builder_view(v->element);
         buf_append_str(text, first ? "" : ", ");
@@ -635,8 +649,8 @@ static enum rc append_value(struct state_view *v, struct bytes value, struct bat
 }
 
 /* Ends the row, or takes it back. */
-static enum rc end_row(struct state_view *v, struct bytes key, enum rc rc, struct batch_builder *out,
-                       struct err *err)
+static enum rc end_row(struct state_view *v, struct bytes key, enum rc rc,
+                       struct batch_builder *out, struct err *err)
 {
     if (rc == RC_OK) {
         batch_row_end(out, ROW_INSERT);
@@ -720,7 +734,8 @@ static enum rc append_json(const struct schema_field *f, uint32_t column, const 
         return RC_OK;
     }
     if (json_is_string(value))
-        return append_text(f, column, json_string_value(value), json_string_length(value), out, err);
+        return append_text(f, column, json_string_value(value), json_string_length(value), out,
+                           err);
     json_dump_to(value, false, &text);
     rc = append_text(f, column, buf_cstr(&text), text.len, out, err);
     buf_release(&text);
@@ -741,8 +756,8 @@ static enum rc append_key_text(const struct schema *s, const char *text, struct 
     } else if (s->field_count == 1) {
         rc = append_text(&s->fields[0], 0, text, strlen(text), out, err);
     } else {
-        rc = err_set(err, RC_INVALID, "key %s: it has %u columns, give a JSON array of as many", text,
-                     s->field_count);
+        rc = err_set(err, RC_INVALID, "key %s: it has %u columns, give a JSON array of as many",
+                     text, s->field_count);
     }
     json_decref(array);
     return rc;
@@ -760,10 +775,12 @@ enum rc state_view_key(const struct state_view *v, const char *text, struct buf 
 
     if (v->key.coding != CODING_ROW)
         return err_set(err, RC_UNSUPPORTED,
-                       "state %s: the key's type is \"%s\", which is no SQL row; ask for a key group",
+                       "state %s: the key's type is \"%s\", which is no SQL row; ask for a key "
+                       "group",
                        v->desc->name, v->desc->key_type);
     if (v->desc->kind == STATE_TIMER)
-        return err_set(err, RC_UNSUPPORTED, "state %s: timers lie by time, not by key; ask for a key group",
+        return err_set(err, RC_UNSUPPORTED,
+                       "state %s: timers lie by time, not by key; ask for a key group",
                        v->desc->name);
     columns = mem_calloc(s.field_count + 1, sizeof *columns);
     for (uint32_t i = 0; i < s.field_count; i++)

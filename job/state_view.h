@@ -1,5 +1,5 @@
-/* state_view.h - entries of keyed state as rows that people read: the columns of key, namespace, map
- * key and value by the SQL types that the snapshot records, and back from a key's text to its bytes.
+/* state_view.h - entries of keyed state as rows that people read: key, namespace, map key and value
+ * by the SQL types that the snapshot records, and back from a key's text to its bytes.
  *
  * Columns, in this order, each name once (a later one of the same name gets "_2"):
  *     key_group                    INT
@@ -28,7 +28,8 @@ MUST_USE enum rc state_view_new(const struct state_desc *desc, uint32_t key_grou
 void state_view_free(struct state_view *v); /* NULL is a no-op */
 const struct schema *state_view_schema(const struct state_view *v); /* lives as long as the view */
 
-/* Appends an entry as one row. RC_CORRUPT names the part that does not fit; nothing is appended then. */
+/* Appends an entry as one row. RC_CORRUPT names the part that does not fit; then nothing is
+ * appended. */
 MUST_USE enum rc state_view_append(struct state_view *v, struct bytes key, struct bytes value,
                                    struct batch_builder *out, struct err *err);
 

@@ -27,8 +27,8 @@ int cli_in_child(struct cli *cli, const char *what, int (*work)(struct cli *cli,
         ;
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
-    return cli_error(cli, EXIT_WRONG, "%s: the process that read it was ended by signal %d (%s)", what,
-                     WTERMSIG(status), strsignal(WTERMSIG(status)));
+    return cli_error(cli, EXIT_WRONG, "%s: the process that read it was ended by signal %d (%s)",
+                     what, WTERMSIG(status), strsignal(WTERMSIG(status)));
 }
 
 enum rc cli_scratch_make(struct cli *cli, char dir[FS_PATH_MAX], struct fs_file **lock,
@@ -40,6 +40,6 @@ enum rc cli_scratch_make(struct cli *cli, char dir[FS_PATH_MAX], struct fs_file 
 
     rng_seed(&rng, rng_seed_from_os());
     rng_hex(&rng, id, SCRATCH_ID_LEN);
-    return scratch_make(&cli->env, base == NULL || base[0] == '\0' ? "/tmp" : base, ".varve-look-", id,
-                        dir, lock, err);
+    return scratch_make(&cli->env, base == NULL || base[0] == '\0' ? "/tmp" : base,
+                        ".varve-look-", id, dir, lock, err);
 }

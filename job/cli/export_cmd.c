@@ -69,8 +69,8 @@ static enum rc take_format(const struct args *args, struct err *err)
         return RC_OK;
     if (strcmp(to, "flink-savepoint") == 0 || strcmp(to, "flink-native") == 0)
         return err_set(err, RC_UNSUPPORTED, "--to %s is not there yet; --to varve is", to);
-    return err_set(err, RC_INVALID, "--to %s: give varve (flink-savepoint, flink-native: not there yet)",
-                   to);
+    return err_set(err, RC_INVALID,
+                   "--to %s: give varve (flink-savepoint, flink-native: not there yet)", to);
 }
 
 static enum rc take_arguments(struct exporting *e, const struct args *args, struct err *err)
@@ -95,7 +95,9 @@ static enum rc take_arguments(struct exporting *e, const struct args *args, stru
 int verb_export(struct cli *cli, int argc, char **argv)
 {
     static const struct arg_option options[] = {
-        {.name = "--to", .value = "FORMAT", .help = "varve; flink-savepoint and flink-native are not there yet"},
+        {.name = "--to",
+         .value = "FORMAT",
+         .help = "varve; flink-savepoint and flink-native are not there yet"},
         {.name = "--max-parallelism",
          .value = "N",
          .help = "rewrite keyed state for this many key groups"},

@@ -67,8 +67,8 @@ static void show_progress(void *ctx, uint64_t done_groups, uint64_t all_groups)
 }
 
 /* Of an operator; what is counted shows how far it is, what is printed does that itself. */
-static enum rc open_source(struct look *l, const struct operator_meta *op, struct state_source **out,
-                           struct err *err)
+static enum rc open_source(struct look *l, const struct operator_meta *op,
+                           struct state_source **out, struct err *err)
 {
     RETURN_IF_ERR(state_source_open(l->cli->env.fs, op, l->scratch, out, err));
     if (l->count || l->largest >= 0)
@@ -90,7 +90,8 @@ struct plain_column {
     const char *name;
     enum type_kind kind;
 };
-static struct schema plain_schema(struct arena *a, const struct plain_column *columns, uint32_t count)
+static struct schema plain_schema(struct arena *a, const struct plain_column *columns,
+                                  uint32_t count)
 {
     struct schema s = {count, ARENA_ARRAY(a, count, struct schema_field), -1};
 
@@ -336,7 +337,8 @@ static enum rc print_entry(struct reading *r, struct bytes key, struct bytes val
     return row_writer_next(r->w, err);
 }
 
-static enum rc print_walk(struct reading *r, struct bytes prefix, uint64_t *printed, struct err *err)
+static enum rc print_walk(struct reading *r, struct bytes prefix, uint64_t *printed,
+                          struct err *err)
 {
     int64_t limit = r->look->limit;
     struct bytes key, value;

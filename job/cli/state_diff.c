@@ -122,7 +122,8 @@ static enum rc compare(struct comparing *c, struct err *err)
     const struct checkpoint_metadata *m;
 
     for (int side = 0; side < 2; side++) {
-        RETURN_IF_ERR(recovery_open(&c->cli->env, c->paths[side], &options, &c->snapshots[side], err));
+        RETURN_IF_ERR(
+            recovery_open(&c->cli->env, c->paths[side], &options, &c->snapshots[side], err));
         cli_say(c->cli, "%c  %s", "AB"[side], c->snapshots[side].dir);
         RETURN_IF_ERR(fs_mkdir(c->cli->env.fs,
                                arena_printf(c->cli->arena, "%s/%c", c->scratch, "ab"[side]), err));
