@@ -5,7 +5,8 @@
 #include "base/bytes.h"
 
 /* Every block against its checksum, every entry in order and with lower <= key < upper (empty: no
- * bound), as many as the file says: *entries, deletions and operands included. RC_CORRUPT, RC_IO. */
+ * bound), as many as the file says: *entries, deletions and operands included.
+ * RC_CORRUPT, RC_IO. */
 MUST_USE enum rc rocks_sst_check(const char *path, struct bytes lower, struct bytes upper,
                                  uint64_t *entries, struct err *err);
 

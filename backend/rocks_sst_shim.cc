@@ -59,7 +59,8 @@ Status check_entries(rocksdb::SstFileReader *reader, const Slice &lower, const S
             return Status::Corruption("a key without a sequence number");
         if (!in_order(before, key))
             return Status::Corruption("its keys are out of order");
-        if (user_key(key).compare(lower) < 0 || (!upper.empty() && user_key(key).compare(upper) >= 0))
+        if (user_key(key).compare(lower) < 0 ||
+            (!upper.empty() && user_key(key).compare(upper) >= 0))
             return Status::Corruption("a key outside the key groups of its handle");
         before.assign(key.data(), key.size());
         ++*entries;

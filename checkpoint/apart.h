@@ -16,8 +16,8 @@ struct apart_ear; /* opaque: the parent's, in the child */
 void apart_tell(struct apart_ear *ear, struct bytes message);
 
 #define APART_END_MAX 64
-/* Runs work(ctx, ear) in a child, which ends when it returns. heard is called here for each message,
- * in order. end: "" when it came to its end; else what ended the child before: "signal 11
+/* Runs work(ctx, ear) in a child, which ends when it returns. heard is called here for each
+ * message, in order. end: "" when it came to its end; else what ended the child before: "signal 11
  * (Segmentation fault)", "exit code 1". RC_IO: no child could be made. */
 MUST_USE enum rc apart_run(void (*work)(void *ctx, struct apart_ear *ear), void *ctx,
                            void (*heard)(void *heard_ctx, struct bytes message), void *heard_ctx,

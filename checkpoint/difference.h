@@ -1,9 +1,9 @@
 /* difference.h - what two snapshots have in common: contents added, dropped and kept, by operator.
  *
  * Contents are told apart by length and digest, not by name or place: a savepoint that links to
- * files of a checkpoint has them all in common with it, and so has a copy on another disk. What lies
- * inline, and each list state of a subtask, is a content as well. Only the two _metadata are read.
- * Thread: any.
+ * files of a checkpoint has them all in common with it, and so has a copy on another disk. What
+ * lies inline, and each list state of a subtask, is a content as well. Only the two _metadata are
+ * read. Thread: any.
  */
 #ifndef VARVE_CHECKPOINT_DIFFERENCE_H
 #define VARVE_CHECKPOINT_DIFFERENCE_H
@@ -39,7 +39,8 @@ struct difference {
     struct difference_side sides[2];
     struct content_sum sums[CONTENT_CHANGES];
     size_t operator_count;
-    struct operator_difference *operators; /* the second's in its order, then those only the first has */
+    /* The second's in its order, then those that only the first has. */
+    struct operator_difference *operators;
 };
 /* From the snapshot at path `from` to that at `to`. RC_INVALID: a path with several; else as
  * snapshot_list_make and recovery_read_metadata. Release after every call. */

@@ -33,8 +33,8 @@ struct file_set *file_set_new(void);
 void file_set_free(struct file_set *s); /* NULL is a no-op */
 struct arena *file_set_arena(struct file_set *s);
 
-/* Notes that snapshot number `snapshot` (ascending) names the file; op and subtask say where. false: it was
- * known to name it, or the content is inline. */
+/* Notes that snapshot number `snapshot` (ascending) names the file; op and subtask say where.
+ * false: it was known to name it, or the content is inline. */
 bool file_set_use(struct file_set *s, uint32_t snapshot, const struct operator_meta *op,
                   const struct subtask_state *subtask, const struct state_file *file);
 size_t file_set_operator_count(const struct file_set *s);
@@ -47,8 +47,8 @@ size_t file_set_find(const struct file_set *s, const struct state_file *file);
 /* Looks at a file: fills device, inode and link_count, and `fault` when it is not there, no plain
  * file, of another length or cannot be looked at. */
 void file_set_look(struct file_set *s, struct fs *fs, struct named_file *f);
-/* Indices of all files (count of them, owned by the caller: mem_free) ordered by device and inode: names of one file are
- * neighbours. Those that are not there come first. */
+/* Indices of all files (count of them, owned by the caller: mem_free) ordered by device and inode:
+ * names of one file are neighbours. Those that are not there come first. */
 uint32_t *file_set_by_inode(const struct file_set *s);
 
 #endif

@@ -5,7 +5,8 @@
 
 /* First byte of a message. */
 enum { OF_TOUR, OF_LOOK };
-#define PLACE_BYTES 13u /* OF_TOUR; snapshot, number of the handle, subtask, 4 bytes each; operator */
+/* OF_TOUR; snapshot, number of the handle, subtask, 4 bytes each; then the operator's name. */
+#define PLACE_BYTES 13u
 
 struct walk {
     const struct handle_tour *tour;

@@ -20,8 +20,8 @@ struct handle_tour {
     struct arena *arena;
     uint32_t snapshot_count;
     void *ctx;
-    /* Both in the child. dir_of: of a snapshot; NULL: it is left out. A handle that is not wanted is
-     * passed over. */
+    /* Both in the child. dir_of: of a snapshot; NULL: it is left out. A handle that is not wanted
+     * is passed over. */
     const char *(*dir_of)(void *ctx, uint32_t snapshot);
     bool (*wanted)(void *ctx, const struct keyed_handle *h);
     /* In the child: looks into a handle and tells by tour_tell. */

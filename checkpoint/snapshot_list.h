@@ -17,7 +17,8 @@ struct look_progress {
     uint64_t done, all;
     bool in_bytes; /* else a count */
 };
-/* Who wants to know: called by the thread that called, as often as once a snapshot. `= {0}`: nobody. */
+/* Who wants to know: called by the thread that called, as often as once a snapshot. `= {0}`:
+ * nobody. */
 struct look_watch {
     void (*fn)(void *ctx, const struct look_progress *p);
     void *ctx;

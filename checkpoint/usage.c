@@ -205,7 +205,8 @@ static enum rc walk_all(struct usage *u, struct err *err)
     const struct usage_report *r = u->report;
 
     for (uint32_t i = 0; i < r->snapshot_count; i++) {
-        RETURN_IF_ERR(walk_dir((struct walk){.u = u, .dir = r->snapshots[i].dir, .snapshot = i}, err));
+        RETURN_IF_ERR(
+            walk_dir((struct walk){.u = u, .dir = r->snapshots[i].dir, .snapshot = i}, err));
         look_tell(&u->watch, "directories", i + 1, r->snapshot_count, false);
     }
     for (size_t i = 0; i < r->list.job_count; i++)
@@ -239,7 +240,8 @@ static void add_named(struct usage *u)
                         .inode = f->inode,
                         .size_bytes = f->size_bytes,
                         .link_count = f->link_count,
-                        .owner = f->first_snapshot == f->last_snapshot ? f->first_snapshot : SEVERAL,
+                        .owner = f->first_snapshot == f->last_snapshot ? f->first_snapshot
+                                                                        : SEVERAL,
                         .op = (uint32_t)f->op->index,
                         .state = u->state_of == NULL ? 0 : u->state_of[i],
                         .kind = NAME_NAMED,

@@ -1,10 +1,10 @@
 /* usage.h - how many bytes the snapshots at a path take on disk, whose they are, and what deleting
  * each would free.
  *
- * Bytes are counted by inode: a file with several names is there once. What lies below the path and
- * no readable _metadata names is counted apart. Of one chk-<n> the others of its job are looked at as well: only so
- * can be said what it shares. Nothing is written or locked. Memory grows with the files, not with
- * their uses. Thread: any.
+ * Bytes are counted by inode: a file with several names is there once. What lies below the path
+ * and no readable _metadata names is counted apart. Of one chk-<n> the others of its job are
+ * looked at as well: only so can be said what it shares. Nothing is written or locked. Memory
+ * grows with the files, not with their uses. Thread: any.
  */
 #ifndef VARVE_CHECKPOINT_USAGE_H
 #define VARVE_CHECKPOINT_USAGE_H
@@ -28,7 +28,8 @@ struct snapshot_usage {
     uint64_t inline_bytes;       /* in the _metadata itself */
     struct usage_sum exclusive;  /* files on disk that only it names, and its _metadata */
     struct usage_sum shared;     /* that others name as well */
-    struct usage_sum freed;      /* that deleting it alone would give back: exclusive, and without another name anywhere */
+    /* That deleting it alone would give back: exclusive, and without another name anywhere. */
+    struct usage_sum freed;
 };
 struct operator_usage {
     char id[OPERATOR_ID_LEN + 1];
@@ -38,7 +39,8 @@ struct operator_usage {
 /* Of the files of an operator: those of one state, where that was asked for. */
 struct state_usage {
     const char *operator_id, *operator_name;
-    const char *state; /* NULL: files of no one state: a database's own, streams of all states, unknown */
+    /* NULL: files of no one state: a database's own, streams of all states, unknown ones. */
+    const char *state;
     struct usage_sum exclusive, shared;
 };
 #define USAGE_ALL SIZE_MAX
@@ -53,14 +55,17 @@ struct usage_report {
     size_t state_count; /* with a scratch directory; else 0 */
     struct state_usage *states;
     struct usage_sum all;     /* below the path, and what is named elsewhere */
-    struct usage_sum unnamed; /* of those, what no readable _metadata names; LOCK, notes and taskowned/ apart */
-    struct usage_sum linked;  /* of those, what has names elsewhere too: deleting frees nothing of it */
+    /* Of those, what no readable _metadata names; LOCK, notes and taskowned/ apart. */
+    struct usage_sum unnamed;
+    /* Of those, what has names elsewhere too: deleting frees nothing of it. */
+    struct usage_sum linked;
     struct usage_sum missing; /* named, and not there */
-    size_t unreadable_count;  /* what they name is not known: it counts as unnamed, or as not shared */
+    /* What they name is not known: it counts as unnamed, or as not shared. */
+    size_t unreadable_count;
 };
-/* scratch_dir: also tells states apart, for which each database with files not yet known is opened, in a process of its
- * own (handle_tour.h); a directory that is there, what is made in it goes again; NULL: no. Codes as
- * snapshot_list_make. Release after every call. */
+/* scratch_dir: also tells states apart, for which each database with files not yet known is
+ * opened, in a process of its own (handle_tour.h); a directory that is there, what is made in it
+ * goes again; NULL: no. Codes as snapshot_list_make. Release after every call. */
 MUST_USE enum rc usage_look(struct fs *fs, const char *path, const char *scratch_dir,
                             struct look_watch watch, struct usage_report *out, struct err *err);
 void usage_report_release(struct usage_report *r);

@@ -1,5 +1,5 @@
-/* usage_states.c - see usage_priv.h: only a database's MANIFEST knows which state a file belongs to,
- * so databases are opened, in a child; one all of whose files are known is passed over. */
+/* usage_states.c - see usage_priv.h: only a database's MANIFEST knows which state a file belongs
+ * to, so databases are opened, in a child; one all of whose files are known is passed over. */
 #include "checkpoint/usage_priv.h"
 
 #include "backend/handle_check.h"

@@ -60,13 +60,12 @@ static struct verify_fault *add_unreadable(struct verify *v, const char *dir, co
     if (strncmp(message, path, len) == 0 && strncmp(message + len, ": ", 2) == 0)
         message += len + 2;
     return verify_add_fault(v, (struct verify_fault){
-                            .path = path,
-                            .reason = arena_strdup(v->report->arena, message),
-                        });
+                                   .path = path,
+                                   .reason = arena_strdup(v->report->arena, message),
+                               });
 }
 
-/* Reads the _metadata of a snapshot into scratch memory. false: it cannot be used, which is noted;
- * when it is there no more the snapshot is incomplete. */
+/* When it is there no more the snapshot is incomplete. */
 bool verify_read_snapshot(struct verify *v, uint32_t snapshot, struct checkpoint_metadata *m)
 {
     struct verified_snapshot *s = &v->report->snapshots[snapshot];
@@ -328,12 +327,12 @@ static bool note_files_at_fault(struct verify *v, uint32_t *fault_of)
         if (f->fault == NULL)
             continue;
         verify_add_fault(v, (struct verify_fault){
-                         .path = arena_strdup(v->report->arena, f->path),
-                         .reason = arena_strdup(v->report->arena, f->fault),
-                         .operator_name = arena_strdup(v->report->arena, f->op->name),
-                         .subtask_index = f->subtask_index,
-                         .size_bytes = f->size_bytes,
-                     });
+                                .path = arena_strdup(v->report->arena, f->path),
+                                .reason = arena_strdup(v->report->arena, f->fault),
+                                .operator_name = arena_strdup(v->report->arena, f->op->name),
+                                .subtask_index = f->subtask_index,
+                                .size_bytes = f->size_bytes,
+                            });
         fault_of[i] = (uint32_t)v->fault_count;
     }
     return v->fault_count > before;

@@ -2,14 +2,15 @@
  *
  * Of each snapshot: its _metadata (header, digest, every rule of the tree; inline content has its
  * digest there), and that each file it names is there, of its length and digest. Of each job's
- * directory its notes (ORIGIN, ENDED), by which a resume chooses. A file that several snapshots name
- * is read once. With a scratch directory also that each database opens and holds what its handle
- * says, in a process of its own. All faults are found, not the first; with each go the snapshots
- * that share it.
+ * directory its notes (ORIGIN, ENDED), by which a resume chooses. A file that several snapshots
+ * name is read once. With a scratch directory also that each database opens and holds what its
+ * handle says, in a process of its own. All faults are found, not the first; with each go the
+ * snapshots that share it.
  *
  * Nothing is written or locked: read-only media will do, and a running job is not disturbed (what
- * it deletes meanwhile is no fault). Memory grows with the files, not with their uses: snapshots are
- * read one after the other. Thread: any, one at a time; reading is spread over threads of its own.
+ * it deletes meanwhile is no fault). Memory grows with the files, not with their uses: snapshots
+ * are read one after the other. Thread: any, one at a time; reading is spread over threads of its
+ * own.
  */
 #ifndef VARVE_CHECKPOINT_VERIFY_H
 #define VARVE_CHECKPOINT_VERIFY_H
@@ -61,8 +62,8 @@ struct verify_report {
     size_t damaged_count, incomplete_count; /* of snapshots */
     uint64_t file_count, read_bytes;        /* distinct ones */
 };
-/* RC_OK also when there are faults. Codes as snapshot_list_make, for a path that is nothing of ours.
- * Release after every call. */
+/* RC_OK also when there are faults. Codes as snapshot_list_make, for a path that is nothing of
+ * ours. Release after every call. */
 MUST_USE enum rc verify_path(const struct env *env, const char *path,
                              const struct verify_options *options, struct verify_report *out,
                              struct err *err);

@@ -18,12 +18,13 @@ struct verify {
 struct verify_fault *verify_add_fault(struct verify *v, struct verify_fault fault);
 /* The snapshot shares the fault; in ascending order. */
 void verify_add_sharer(struct verify *v, struct verify_fault *f, uint32_t snapshot);
-/* Reads the _metadata of a snapshot into scratch memory. false: it cannot be used, which is noted. */
+/* Reads the _metadata of a snapshot into scratch memory. false: it cannot be used, which is
+ * noted. */
 bool verify_read_snapshot(struct verify *v, uint32_t snapshot, struct checkpoint_metadata *m);
 
 /* Looks into the databases and streams of all snapshots that are clean so far, in a child: faults
- * of files are set in v->files, of whole handles are added. An SST that several share is looked into
- * once. */
+ * of files are set in v->files, of whole handles are added. An SST that several share is looked
+ * into once. */
 MUST_USE enum rc verify_deep(struct verify *v, struct err *err);
 
 #endif

@@ -65,7 +65,8 @@ static void print_text(const struct verify_report *r)
 
     for (size_t i = 0; i < r->snapshot_count; i++)
         if (r->snapshots[i].status == VERIFY_INCOMPLETE)
-            cli_print("incomplete: %s: no _metadata: never completed\n", r->snapshots[i].dir);
+            cli_print("incomplete: %s: no _metadata: never completed, or deleted by now\n",
+                      r->snapshots[i].dir);
     for (size_t i = 0; i < r->fault_count; i++)
         print_fault(r, &r->faults[i]);
     for (uint32_t i = 0; i < r->list.job_count; i++)
@@ -82,8 +83,9 @@ static void print_text(const struct verify_report *r)
 static json_t *snapshot_json(const struct verified_snapshot *s)
 {
     return json_pack("{s: o, s: I, s: o, s: o, s: I, s: I, s: I}", "path", text_json(s->dir), "id",
-                     (json_int_t)s->checkpoint_id, "status", text_json(verify_status_str(s->status)),
-                     "job_name", s->job_name == NULL ? json_null() : text_json(s->job_name),
+                     (json_int_t)s->checkpoint_id, "status",
+                     text_json(verify_status_str(s->status)), "job_name",
+                     s->job_name == NULL ? json_null() : text_json(s->job_name),
                      "files", (json_int_t)s->file_count, "size", (json_int_t)s->size_bytes,
                      "faults", (json_int_t)s->fault_count);
 }

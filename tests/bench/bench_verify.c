@@ -4,8 +4,8 @@
  *
  * "read": every file below PATH, one after the other, into one buffer, and nothing done with it.
  * "verify": with one thread, then with one a core. Each in a process of its own: wall time, CPU
- * time, peak of its memory; GB/s of wall and of CPU time. The first pass warms the page cache and is
- * not shown. */
+ * time, peak of its memory; GB/s of wall and of CPU time. The first pass warms the page cache and
+ * is not shown. */
 #include "base/clock.h"
 #include "base/thread.h"
 #include "checkpoint/verify.h"

@@ -1,6 +1,6 @@
-/* Two checkpoints of one real database, whole and then with an SST that is bad although every digest
- * is right: what only a look into the databases finds. And
- * which state each of its files belongs to. */
+/* Two checkpoints of one real database, whole and then with an SST that is bad although every
+ * digest is right: what only a look into the databases finds. And which state each of its files
+ * belongs to. */
 #include "checkpoint/verify.h"
 
 #include "checkpoint/layout.h"
