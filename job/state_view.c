@@ -2,16 +2,10 @@
 #include "job/state_view.h"
 
 #include "backend/ttl.h"
-#include "base/json.h"
 #include "base/utf8.h"
 #include "checkpoint/state_types.h"
-#include "job/format/field.h"
-#include "job/operator/accumulator.h"
+#include "job/key_text.h"
 #include "job/row_key.h"
-
-#include <stdio.h>
-
-#define KEY_JSON_MAX (1u << 20)
 
 /* How a value lies in its bytes. */
 enum coding {
@@ -706,72 +700,10 @@ enum rc state_view_append_size(struct state_view *v, struct bytes key, uint64_t 
 
 /* ---- a key's text ---------------------------------------------------------------------------- */
 
-static enum rc append_text(const struct schema_field *f, uint32_t column, const char *text,
-                           size_t len, struct batch_builder *out, struct err *err)
-{
-    struct buf scratch = {0}, why = {0};
-    struct bytes b = bytes_of(text, len);
-    enum field_fault fault = field_append(out, column, &f->type, b, false, &scratch);
-    enum rc rc = RC_OK;
-
-    if (fault != FIELD_OK) {
-        field_fault_print(fault, &f->type, b, &why);
-        rc = err_set(err, RC_INVALID, "key column %s: %s", f->name, buf_cstr(&why));
-    }
-    buf_release(&scratch);
-    buf_release(&why);
-    return rc;
-}
-
-static enum rc append_json(const struct schema_field *f, uint32_t column, const json_t *value,
-                           struct batch_builder *out, struct err *err)
-{
-    struct buf text = {0};
-    enum rc rc;
-
-    if (json_is_null(value)) {
-        batch_append_null(out, column);
-        return RC_OK;
-    }
-    if (json_is_string(value))
-        return append_text(f, column, json_string_value(value), json_string_length(value), out,
-                           err);
-    json_dump_to(value, false, &text);
-    rc = append_text(f, column, buf_cstr(&text), text.len, out, err);
-    buf_release(&text);
-    return rc;
-}
-
-/* The row of a key's columns, from an array of as many values or the text of the only one. */
-static enum rc append_key_text(const struct schema *s, const char *text, struct batch_builder *out,
-                               struct err *err)
-{
-    struct err not_json = {0};
-    json_t *array = NULL;
-    enum rc rc = json_parse(bytes_of_str(text), KEY_JSON_MAX, &array, &not_json);
-
-    if (rc == RC_OK && json_is_array(array) && json_array_size(array) == s->field_count) {
-        for (uint32_t i = 0; rc == RC_OK && i < s->field_count; i++)
-            rc = append_json(&s->fields[i], i, json_array_get(array, i), out, err);
-    } else if (s->field_count == 1) {
-        rc = append_text(&s->fields[0], 0, text, strlen(text), out, err);
-    } else {
-        rc = err_set(err, RC_INVALID, "key %s: it has %u columns, give a JSON array of as many",
-                     text, s->field_count);
-    }
-    json_decref(array);
-    return rc;
-}
-
 enum rc state_view_key(const struct state_view *v, const char *text, struct buf *prefix,
                        bool *whole, struct err *err)
 {
-    struct schema s = {v->key.field_count, v->schema.fields + v->key.first, -1};
-    struct batch_builder *b;
-    struct row_key *rows;
-    struct key_batch keys;
-    uint32_t *columns;
-    enum rc rc;
+    const struct schema columns = {v->key.field_count, v->schema.fields + v->key.first, -1};
 
     if (v->key.coding != CODING_ROW)
         return err_set(err, RC_UNSUPPORTED,
@@ -782,24 +714,9 @@ enum rc state_view_key(const struct state_view *v, const char *text, struct buf 
         return err_set(err, RC_UNSUPPORTED,
                        "state %s: timers lie by time, not by key; ask for a key group",
                        v->desc->name);
-    columns = mem_calloc(s.field_count + 1, sizeof *columns);
-    for (uint32_t i = 0; i < s.field_count; i++)
-        columns[i] = i;
-    b = batch_builder_new(&s);
-    rows = row_key_new(&s, s.field_count, columns, v->key_group_count, KEY_NS_VOID);
-    rc = append_key_text(&s, text, b, err);
-    if (rc == RC_OK) {
-        batch_row_end(b, ROW_INSERT);
-        rc = row_key_keys(rows, batch_builder_view(b), NULL, 0, 1, NULL, &keys, err);
-    }
+    RETURN_IF_ERR(key_text_parse(&columns, text, v->key_group_count, prefix, err));
     *whole = v->ns == KEY_NS_VOID && v->desc->kind != STATE_MAP;
-    if (rc == RC_OK) {
-        struct bytes key = key_batch_at(&keys, 0);
-
-        buf_append(prefix, key.data, key.len - (v->ns == KEY_NS_VOID ? 0 : 1));
-    }
-    row_key_free(rows);
-    batch_builder_free(b);
-    mem_free(columns);
-    return rc;
+    if (v->ns == KEY_NS_VOID)
+        buf_append_u8(prefix, 0); /* that namespace, as every key has it */
+    return RC_OK;
 }

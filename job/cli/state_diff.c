@@ -51,6 +51,16 @@ static const struct operator_meta *find_operator(const struct checkpoint_metadat
     return NULL;
 }
 
+static enum rc check_groups(const struct operator_meta *const ops[2], struct err *err)
+{
+    if (ops[0]->key_group_count == ops[1]->key_group_count)
+        return RC_OK;
+    return err_set(err, RC_UNSUPPORTED,
+                   "operator \"%s\": max parallelism %u and %u: keys of one lie in other groups than "
+                   "those of the other; varve export --max-parallelism makes them the same",
+                   ops[1]->name, ops[0]->key_group_count, ops[1]->key_group_count);
+}
+
 /* All states of an operator that either side has; NULL: that side has no such operator. */
 static enum rc compare_states(struct comparing *c, const struct operator_meta *const ops[2],
                               struct state_source *const sources[2], struct err *err)
@@ -63,6 +73,10 @@ static enum rc compare_states(struct comparing *c, const struct operator_meta *c
     for (int side = 0; side < 2; side++)
         if (ops[side] != NULL)
             assign_states_of(ops[side], arena, &states[side], &counts[side]);
+    if (counts[0] > 0 && counts[1] > 0)
+        RETURN_IF_ERR(check_groups(ops, err));
+    else if (counts[0] > 0)
+        op = ops[0];
     for (int side = 1; side >= 0; side--) { /* the second's in their order, then what is gone */
         for (size_t i = 0; i < counts[side]; i++) {
             const char *name = states[side][i].name;
@@ -78,16 +92,6 @@ static enum rc compare_states(struct comparing *c, const struct operator_meta *c
     return RC_OK;
 }
 
-static enum rc check_groups(const struct operator_meta *const ops[2], struct err *err)
-{
-    if (ops[0] == NULL || ops[1] == NULL || ops[0]->key_group_count == ops[1]->key_group_count)
-        return RC_OK;
-    return err_set(err, RC_UNSUPPORTED,
-                   "operator \"%s\": max parallelism %u and %u: keys of one lie in other groups than "
-                   "those of the other; varve export --max-parallelism makes them the same",
-                   ops[1]->name, ops[0]->key_group_count, ops[1]->key_group_count);
-}
-
 static void show_progress(void *ctx, uint64_t done_groups, uint64_t all_groups)
 {
     meter_show(ctx, "key groups", done_groups, all_groups, false);
@@ -101,7 +105,6 @@ static enum rc compare_operator(struct comparing *c, const char *id, struct err 
 
     for (int side = 0; side < 2; side++)
         ops[side] = find_operator(c->snapshots[side].meta, id);
-    RETURN_IF_ERR(check_groups(ops, err));
     for (int side = 0; side < 2 && rc == RC_OK; side++)
         if (ops[side] != NULL)
             rc = state_source_open(c->cli->env.fs, ops[side],
