@@ -3,6 +3,7 @@
 
 #include "backend/handle_check.h"
 #include "checkpoint/handle_tour.h"
+#include "checkpoint/layout.h"
 
 /* A message of the child: one of these, the file's index, 4 bytes little-endian, and a text. */
 enum telling {
@@ -97,6 +98,17 @@ static void look(void *ctx, struct apart_ear *ear, const struct keyed_handle *h)
 
 /* ---- the parent ------------------------------------------------------------------------------ */
 
+/* _metadata goes first (C3): what lacks a file and has none was deleted meanwhile. */
+static bool is_gone(struct deep *d, uint32_t snapshot)
+{
+    char path[FS_PATH_MAX];
+    struct fs_stat st;
+
+    return path_join(path, sizeof path, d->v->report->snapshots[snapshot].dir, LAYOUT_METADATA,
+                     NULL) == RC_OK &&
+           fs_stat(d->v->fs, path, &st, NULL) == RC_NOT_FOUND;
+}
+
 static void add_unusable(struct deep *d, const struct tour_place *at, const char *reason)
 {
     struct verify_fault fault = {
@@ -106,7 +118,10 @@ static void add_unusable(struct deep *d, const struct tour_place *at, const char
         .subtask_index = at->subtask,
     };
 
-    verify_add_sharer(d->v, verify_add_fault(d->v, fault), at->snapshot);
+    if (is_gone(d, at->snapshot))
+        d->v->report->snapshots[at->snapshot].status = VERIFY_INCOMPLETE;
+    else
+        verify_add_sharer(d->v, verify_add_fault(d->v, fault), at->snapshot);
 }
 
 static void begin_with(struct deep *d, const struct tour_place *at, uint32_t file)

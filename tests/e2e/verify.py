@@ -198,6 +198,20 @@ def deep_finds_nothing_in_what_is_whole_after_a_change_of_parallelism_too(where,
         start = report["jobs"][0]["newest_clean"]
 
 
+@test(each=BACKENDS)
+def what_a_running_job_deletes_meanwhile_is_no_fault(where, backend):
+    job = Job(where, counts(where, backend, 3).replace("'execution.checkpointing.num-retained' = '5'",
+                                                       "'execution.checkpointing.num-retained' = '1'"))
+    job.wait_checkpoints(2)
+    for i in range(25):
+        report = verify(where + "/ck", *(["--deep"] if i % 5 == 4 else []))
+        check(report["ok"], "a running job's directory", report["faults"])
+        code, out, err = varve("du", where + "/ck")
+        same(code, 0, "exit code of du; " + out + err)
+    job.must_run("it was looked at")
+    job.kill()
+
+
 @test
 def read_only_media_will_do(where):
     directory = left_by_a_job(where, "rocksdb")
