@@ -259,19 +259,19 @@ static enum rc read_state(struct load *l, struct load_item *item, const atomic_b
 {
     struct load_batch *b = batch_new(item);
     struct rocks_iter *it = NULL;
-    bool more, given = true;
+    bool more, last;
     enum rc rc;
 
     rc = fits(l, item, &more, &b->expected, err);
     if (rc == RC_OK && more)
         it = rocks_iter_new(item->cf, (struct bytes){0}, (struct bytes){0});
-    while (given && !b->last) {
+    for (;;) {
         bool go_on = it != NULL && rc == RC_OK && !atomic_load(&item->given_up);
 
         more = go_on && fill(b, it, &rc, err);
-        b->last = !more;
+        b->last = last = !more;
         b->all = go_on && !more && rc == RC_OK;
-        if (!(given = give(l, b, stop)) || b->last)
+        if (!give(l, b, stop) || last) /* given, it is the task's, and may be gone */
             break;
         b = batch_new(item);
     }
