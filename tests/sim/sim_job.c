@@ -456,7 +456,7 @@ static int worlds(void)
 {
     const char *n = getenv("VARVE_SIM_SEEDS");
 
-    return n == NULL ? 60 : atoi(n);
+    return n == NULL ? 60 : (int)strtol(n, NULL, 10);
 }
 
 TEST_MAIN("sim_job", tcase_add_loop_test(tc, each_row_is_shown_once_in_every_order, 0, worlds());
