@@ -564,6 +564,22 @@ static size_t count_all(const struct checkpoint_metadata *m)
     return n;
 }
 
+/* Whoever names no state means the keyed one, where there is one alone: it is moved to the front. */
+static bool is_meant(const struct look *l, struct found *found, size_t count)
+{
+    size_t keyed = 0, at = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (found[i].keyed) {
+            keyed++;
+            at = i;
+        }
+    if (l->name != NULL || keyed != 1)
+        return false;
+    found[0] = found[at];
+    return true;
+}
+
 static enum rc read_one(struct look *l, struct err *err)
 {
     struct found *found = ARENA_ARRAY(l->cli->arena, count_all(l->snapshot.meta) + 1, struct found);
@@ -571,7 +587,7 @@ static enum rc read_one(struct look *l, struct err *err)
     struct buf text = {0};
     enum rc rc;
 
-    if (count == 1)
+    if (count == 1 || (count > 1 && is_meant(l, found, count)))
         return found->keyed ? read_state(l, found, err) : read_list(l, found, err);
     buf_printf(&text, "%s: %s", l->snapshot.dir,
                count == 0 ? "it has no such state; varve state PATH lists them"

@@ -287,6 +287,13 @@ def two_snapshots_are_compared_key_by_key(where, backend, later):
 
 
 @test
+def the_one_keyed_state_need_not_be_named(where):
+    write_input(where, rows_of_input(9))
+    savepoint, _ = snapshots(where, script(where, "rocksdb", "SELECT k, COUNT(*) FROM t GROUP BY k", "k STRING, n BIGINT"))
+    same(state(savepoint, "--limit", "5"), state(savepoint, "--name", "accState", "--limit", "5"), "five entries")
+
+
+@test
 def what_is_asked_wrongly_is_said(where):
     write_input(where, rows_of_input(8))
     savepoint, _ = snapshots(where, script(where, "hashmap"))

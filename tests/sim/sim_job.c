@@ -6,10 +6,11 @@
  * be gone or torn. Before that single operations fail: an error, a full disk, half of a write, an
  * answer that says no of what was done; clocks leap and are set back; notifications get lost.
  *
- * Laws: at every moment each _metadata that is durable names only what is durable (C2, C3); whatever
- * happens, when the job has ended the board shows each row of the input once, and the keyed state
- * came to the same (C5, C6, C7, C10, C11). VARVE_SIM_SEEDS=n: so many worlds (scripts/simloop). */
+ * Laws: at every moment each _metadata that is durable names only what is durable (C2, C3), and the
+ * ids of checkpoints grow (C9); whatever happens, when the job has ended the board shows each row of
+ * the input once, and the keyed state came to the same (C5, C6, C7, C10, C11). VARVE_SIM_SEEDS=n: so many worlds (scripts/simloop). */
 #include "checkpoint/layout.h"
+#include "checkpoint/lineage.h"
 #include "checkpoint/recovery.h"
 #include "job/runtime/by_hand.h"
 #include "tests/lib/check_ext.h"
@@ -35,6 +36,8 @@ struct world {
     struct rng rng;
     uint64_t seed;
     struct err err;
+    char run_dir[FS_PATH_MAX]; /* of the present life */
+    uint64_t floor_id;         /* its checkpoints come after this one */
     char stops[64][TRIGGER_ID_LEN + 1]; /* of the present life */
     uint32_t stop_count;
 };
@@ -154,6 +157,37 @@ static enum rc job_is_durable(void *ctx, const char *name, struct err *err)
     return rc;
 }
 
+/* C9: a run that went on from a checkpoint numbers its own above all that its predecessor ever
+ * began. */
+static void note_floor(struct world *w, const struct job *job)
+{
+    char dir[FS_PATH_MAX];
+    struct run_origin origin;
+    struct arena *arena = arena_new(0);
+
+    w->floor_id = 0;
+    ck_assert_int_eq(path_join(w->run_dir, sizeof w->run_dir, "/cp", job_id(job), &w->err), RC_OK);
+    if (!sim_fs_down(w->disk)) {
+        ck_assert_int_eq(origin_read(w->disk, w->run_dir, arena, &origin, &w->err), RC_OK);
+        if (origin.from[0] != '\0') {
+            ck_assert_int_eq(path_dir(dir, sizeof dir, origin.from, &w->err), RC_OK);
+            ck_assert_int_eq(recovery_newest_id(w->disk, dir, &w->floor_id, &w->err), RC_OK);
+        }
+    }
+    arena_free(arena);
+}
+
+static enum rc id_grows(void *ctx, const char *name, struct err *err)
+{
+    const struct world *w = ctx;
+    uint64_t id;
+
+    if (!layout_parse_checkpoint(name, &id) || id > w->floor_id)
+        return RC_OK;
+    return err_set(err, RC_STATE, "C9: %s/%s after checkpoint %llu", w->run_dir, name,
+                   (unsigned long long)w->floor_id);
+}
+
 /* Looks past the faults. Nothing when the power is off. */
 static void check_durable(struct world *w)
 {
@@ -166,7 +200,9 @@ static void check_durable(struct world *w)
         rc = fs_list(w->disk, "/cp", job_is_durable, &jobs, &w->err);
     if (rc == RC_OK && fs_exists(w->disk, "/sp"))
         rc = fs_list(w->disk, "/sp", snapshot_is_durable, &savepoints, &w->err);
-    ck_assert_msg(rc == RC_OK, "seed %llu: C2: %s", (unsigned long long)w->seed, w->err.msg);
+    if (rc == RC_OK && fs_exists(w->disk, w->run_dir))
+        rc = fs_list(w->disk, w->run_dir, id_grows, w, &w->err);
+    ck_assert_msg(rc == RC_OK, "seed %llu: %s", (unsigned long long)w->seed, w->err.msg);
 }
 
 /* ---- what happens to it ------------------------------------------------------------------------ */
@@ -365,6 +401,7 @@ START_TEST(each_row_is_shown_once_in_every_order)
         ck_assert_msg(rc == RC_OK, "seed %llu, life %d: %s", (unsigned long long)w.seed, life,
                       w.err.msg);
         w.stop_count = 0;
+        note_floor(&w, job);
         if (life < 4 && gen_chance(&w.rng, 40))
             sim_fs_crash_at(w.disk, rng_below(&w.rng, 400));
         run_to_the_end(&w, job, life < 4);
