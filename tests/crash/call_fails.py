@@ -49,7 +49,28 @@ def check_tables(where, what):
     same(sorted(map(int, lines_of(where + "/raw"))), list(range(1, ROWS + 1)), "%s: rows" % what)
 
 
-def run(where, what, **preload):
+# More keys than the row cache holds: most rows are looked up in the database, some thousand reads of its files.
+MANY_ROWS, MANY_KEYS = 300000, 150011
+
+
+def sql_of_many(where):
+    more = {"state.backend.rocksdb.localdir": where + "/local", "taskmanager.memory.managed.size": "16mb",
+            "state.backend.rocksdb.blind-updates": "off"}
+    return (settings(where, "rocksdb", 2, "100 ms", retained=2, **more) + sequence("seq", MANY_ROWS) +
+            files_table("o", "k BIGINT, n BIGINT, s BIGINT", where + "/out") +
+            "INSERT INTO o SELECT MOD(id * 48271, %d) AS k, COUNT(*), SUM(id) FROM seq GROUP BY MOD(id * 48271, %d);\n" % (MANY_KEYS, MANY_KEYS))
+
+
+def check_many(where, what):
+    rows = {}
+    for i in range(1, MANY_ROWS + 1):
+        n, s = rows.get(i * 48271 % MANY_KEYS, (0, 0))
+        rows[i * 48271 % MANY_KEYS] = (n + 1, s + i)
+    got = sorted(tuple(map(int, l.split(b","))) for l in lines_of(where + "/out"))
+    check(got == sorted((k, n, s) for k, (n, s) in rows.items()), "%s: the table is wrong" % what, len(got))
+
+
+def run(where, what, sql=sql, **preload):
     """One run with the library: (exit code, {changes, reads, hits}, what it said)."""
     os.makedirs(where + "/live")
     count = where + "/count"
@@ -98,6 +119,32 @@ def b40_a_call_that_fails_gives_the_right_answer_or_a_failed_job_that_resumes(wh
         check_tables(live, what + ", resumed")
     check(hits >= len(places) // 2, "few calls failed", hits, len(places))
     print("%s errno %d %s: %d runs, %d jobs failed" % (kind, error, on, len(places), failed), file=sys.stderr)
+
+
+@test
+def a_lookup_in_the_database_that_cannot_be_read_gives_the_right_answer_or_a_failed_job(where):
+    live = where + "/live"
+    code, calls, job = run(where, "without a fault", sql_of_many)
+    same(code, 0, "exit code without a fault; " + job.said())
+    check_many(live, "without a fault")
+    rng, last, failed = random.Random("%d many" % SEED), calls["reads"], 0
+    check(last > 3000, "too few reads", calls)
+    for k in sorted(rng.sample(range(100, last), 60 if SOAK else 10)):
+        what = "seed %d, read %d of some %d" % (SEED, k, last)
+        shutil.rmtree(live)
+        code, calls, job = run(where, what, sql_of_many, PRELOAD_FAIL="read:%d:%d" % (k, EIO))
+        if code == 0:
+            check_many(live, what)
+            continue
+        failed += 1
+        check(calls["hits"] > 0, "%s: nothing failed, and the job did" % what, job.said())
+        check("Input/output error" in job.err, "%s: not said" % what, job.said())
+        same(lines_of(live + "/out"), [], "%s: rows of a job that failed" % what)
+        again = Job(live, sql_of_many(live), ["--resume"])
+        same(again.wait(), 0, "%s: exit code of the resume; %s\n%s" % (what, job.said(), again.said()))
+        check_many(live, what + ", resumed")
+    check(failed > 0, "no job failed: the faults hit nothing")
+    print("lookups: %d jobs failed" % failed, file=sys.stderr)
 
 
 if __name__ == "__main__":

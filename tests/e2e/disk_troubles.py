@@ -60,7 +60,7 @@ def failures(job):
 @test
 def b01_checkpoints_that_come_too_late_leave_nothing_in_shared(where):
     slow = preloaded(PRELOAD_ROOT=where, PRELOAD_SLOW="40:60")
-    job = Job(where, sql(where, 12, **{"execution.checkpointing.timeout": "30 ms", "execution.checkpointing.tolerable-failed-checkpoints": 100000}),
+    job = Job(where, sql(where, 60, **{"execution.checkpointing.timeout": "30 ms", "execution.checkpointing.tolerable-failed-checkpoints": 100000}),
               prefix=slow)
     wait_until(lambda: failures(job)[0] >= 5 and job.must_run("five were late") is None, "five checkpoints that were late")
     check("expired" in failures(job)[1][0], "the reason is not said", failures(job))
@@ -118,7 +118,7 @@ def b40_checkpoints_without_room_are_counted_and_the_job_goes_on_when_there_is_s
         fill = where + "/ck/in the way"
         with open(fill, "wb") as f:
             f.write(bytes(120 << 10))
-        job = Job(where, sql(where, 10, **{"execution.checkpointing.tolerable-failed-checkpoints": 100000}))
+        job = Job(where, sql(where, 14, **{"execution.checkpointing.tolerable-failed-checkpoints": 100000}))
         wait_until(lambda: failures(job)[0] >= 3 and job.must_run("three failed") is None, "three checkpoints that failed")
         check(any("No space left on device" in m for m in failures(job)[1]), "the reason is not said", failures(job))
         before = job.checkpoints()["counts"]["completed"]
@@ -148,7 +148,7 @@ def b42_a_directory_that_may_not_be_written_to_is_seen_and_counted(where):
     os.chmod(os.path.dirname(where), 0o755)
     os.makedirs(where + "/run")
     os.chmod(where + "/run", 0o777)
-    job = Job(where, sql(where, 15, **{"execution.checkpointing.tolerable-failed-checkpoints": 12}), user=nobody)
+    job = Job(where, sql(where, 20, **{"execution.checkpointing.tolerable-failed-checkpoints": 12}), user=nobody)
     job.wait_checkpoints(2)
     directory = "%s/ck/%s" % (where, job.jid)
     completed = job.checkpoints()["counts"]["completed"]
@@ -165,7 +165,7 @@ def b42_a_directory_that_may_not_be_written_to_is_seen_and_counted(where):
         job.refused("Exceeded checkpoint tolerable failure threshold (12)", "Permission denied")
     finally:
         os.chmod(directory, 0o755)
-    again = Job(where, sql(where, 15), ["--resume"], user=nobody)
+    again = Job(where, sql(where, 20), ["--resume"], user=nobody)
     again.wait_checkpoints(1)
     again.finish()
     check_table(where)
