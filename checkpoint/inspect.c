@@ -24,6 +24,14 @@ enum rc inspect_flush(struct inspect *in, bool all, struct err *err)
     return rc;
 }
 
+bool inspect_is_gone(const struct inspect *in, const struct snapshot_view *v)
+{
+    char path[FS_PATH_MAX];
+
+    return path_join(path, sizeof path, v->dir, LAYOUT_METADATA, NULL) == RC_OK &&
+           !fs_exists(in->env->fs, path);
+}
+
 const struct checkpoint_metadata *inspect_reread(struct inspect *in, const struct snapshot_view *v)
 {
     struct checkpoint_metadata *meta;

@@ -345,7 +345,7 @@ static void json_begin(struct inspect *in, const struct snapshot_list *l)
 static enum rc json_job(struct inspect *in, const struct snapshot_list *l,
                         const struct job_dir_view *job, bool first, struct err *err)
 {
-    size_t start;
+    size_t start, listed = 0;
 
     buf_append_str(&in->out, l->type == LIST_OF_JOB ? "," : first ? "\n" : ",\n");
     start = in->out.len;
@@ -363,8 +363,11 @@ static enum rc json_job(struct inspect *in, const struct snapshot_list *l,
     for (size_t i = 0; i < job->snapshot_count; i++) {
         const struct snapshot_view *v = &job->snapshots[i];
         bool whole = in->options->files && v->readable;
+        const struct checkpoint_metadata *meta = whole ? inspect_reread(in, v) : NULL;
 
-        append_element(in, i == 0, snapshot_object(in, v, whole ? inspect_reread(in, v) : NULL));
+        if (whole && meta == NULL && inspect_is_gone(in, v))
+            continue;
+        append_element(in, listed++ == 0, snapshot_object(in, v, meta));
         RETURN_IF_ERR(inspect_flush(in, false, err));
     }
     buf_append_str(&in->out, l->type == LIST_OF_JOB ? "]" : "]}");

@@ -70,6 +70,8 @@ struct inspect {
 MUST_USE enum rc inspect_flush(struct inspect *in, bool all, struct err *err);
 /* The _metadata of a snapshot seen before, in in->one, anew; NULL: it has become unreadable. */
 const struct checkpoint_metadata *inspect_reread(struct inspect *in, const struct snapshot_view *v);
+/* Its job has deleted it since it was seen. */
+bool inspect_is_gone(const struct inspect *in, const struct snapshot_view *v);
 
 struct snapshot_list;
 /* A form of the report: begin, job.., snapshots, snapshot.., end, each appending to in->out. */
