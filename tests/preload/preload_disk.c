@@ -62,6 +62,8 @@ struct record {
 enum kind { KIND_NONE, KIND_FILE, KIND_DIR };
 struct fd_info {
     enum kind kind;
+    dev_t device;
+    ino_t inode;
     char path[PATH_ROOM];
 };
 
@@ -161,9 +163,14 @@ static bool counts(const char *path)
            (path[root_len] == '/' || path[root_len] == 0);
 }
 
+/* NULL: it does not count. fclose() closes unseen: then the number may mean another file by now. */
 static struct fd_info *info_of(int fd)
 {
-    return fd >= 0 && fd < FDS_MAX ? fds[fd] : NULL;
+    struct fd_info *f = fd >= 0 && fd < FDS_MAX ? fds[fd] : NULL;
+    struct stat st;
+
+    return f != NULL && fstat(fd, &st) == 0 && st.st_dev == f->device && st.st_ino == f->inode ? f
+                                                                                               : NULL;
 }
 
 static void track(int fd, const char *path)
@@ -172,8 +179,11 @@ static void track(int fd, const char *path)
 
     if (fd < 0 || fd >= FDS_MAX || !counts(path) || fstat(fd, &st) != 0)
         return;
-    fds[fd] = calloc(1, sizeof *fds[fd]);
+    if (fds[fd] == NULL)
+        fds[fd] = calloc(1, sizeof *fds[fd]);
     fds[fd]->kind = S_ISDIR(st.st_mode) ? KIND_DIR : KIND_FILE;
+    fds[fd]->device = st.st_dev;
+    fds[fd]->inode = st.st_ino;
     snprintf(fds[fd]->path, PATH_ROOM, "%s", path);
 }
 
@@ -228,11 +238,11 @@ static void note(enum op op, uint64_t inode, int64_t offset, const char *name, c
 static int open_tracked(int (*real)(const char *, int, ...), const char *path, int flags,
                         mode_t mode)
 {
-    bool creates = (flags & O_CREAT) != 0 && access(path, F_OK) != 0;
-    bool empties = (flags & O_TRUNC) != 0;
+    bool creates, empties = (flags & O_TRUNC) != 0;
     int fd = -1;
 
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock); /* before the look: another thread may be deleting that name */
+    creates = (flags & O_CREAT) != 0 && access(path, F_OK) != 0;
     if (fails(!creates && !empties, path) && fail_errno != 0) {
         errno = fail_errno;
     } else {
@@ -270,8 +280,7 @@ int close(int fd)
     if (info_of(fd) == NULL)
         return real(fd);
     pthread_mutex_lock(&lock);
-    free(fds[fd]);
-    fds[fd] = NULL;
+    fds[fd]->inode = 0; /* kept: another thread may be about to look */
     got = real(fd);
     pthread_mutex_unlock(&lock);
     return got;
