@@ -207,7 +207,7 @@ static enum rc wait_for_compactions(struct flusher *f, struct err *err)
     for (;;) {
         rocks_stats(f->config.db, &s);
         if (s.stopped)
-            return err_set(err, RC_IO, "rocksdb: its background work stopped on an error");
+            return rocks_tell_stopped(f->config.db, err);
         if (s.l0_files < FLUSH_L0_FILES_MAX && s.pending_compaction_bytes < FLUSH_PENDING_BYTES_MAX)
             break;
         clock_sleep_ns(f->config.env->clock, WAIT_STEP_NS);

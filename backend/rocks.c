@@ -2,6 +2,7 @@
 #include "backend/rocks_priv.h"
 #include "base/arena.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define DEFAULT_CF "default"
@@ -11,7 +12,7 @@
 const char *__tsan_default_suppressions(void) __attribute__((visibility("default")));
 const char *__tsan_default_suppressions(void)
 {
-    return "race:rocksdb::\nrace:libstdc++.so\nrace:libzstd.so\n";
+    return "race:rocksdb::\nrace:libstdc++.so\nrace:libzstd.so\nrace:liblz4.so\n";
 }
 #endif
 
@@ -404,6 +405,16 @@ void rocks_stats(struct rocks_db *db, struct rocks_stats *out)
     out->running_compactions = cf_number(db->cfs[0], "rocksdb.num-running-compactions");
     out->block_cache_bytes = rocksdb_cache_get_usage(db->shared->cache);
     out->stopped = shim_background_errors(db->db, &errors) == 0 && errors > 0;
+}
+
+enum rc rocks_tell_stopped(struct rocks_db *db, struct err *err)
+{
+    char why[512];
+
+    if (shim_trouble_tell(db->trouble, why, sizeof why) == 0)
+        snprintf(why, sizeof why, "it does not say on which");
+    return err_set(err, strncmp(why, "Corruption", 10) == 0 ? RC_CORRUPT : RC_IO,
+                   "rocksdb: its background work stopped on an error: %s", why);
 }
 
 void rocks_compactions(struct rocks_db *db, struct rocks_compactions *out)

@@ -177,6 +177,8 @@ struct rocks_stats {
     bool stopped; /* the background gave up */
 };
 void rocks_stats(struct rocks_db *db, struct rocks_stats *out);
+/* The error that `stopped` stands for, with RocksDB's reason: RC_IO, RC_CORRUPT. */
+enum rc rocks_tell_stopped(struct rocks_db *db, struct err *err);
 
 /* Since opening; `deepest`: those that wrote the deepest level of their family. Dearer than
  * rocks_stats. */

@@ -103,6 +103,8 @@ void rocks_options_make(struct rocks_db *db, const struct rocks_config *config)
     rocksdb_options_set_paranoid_checks(o, 1);
     rocksdb_options_set_block_based_table_factory(o, db->table);
     rocksdb_options_set_merge_operator(o, rocks_merge_lists()); /* takes it over */
+    db->trouble = shim_trouble_new(o);
+    ASSERT(db->trouble != NULL);
     db->filters = shim_filters_new();
     ASSERT(db->filters != NULL);
     shim_filters_install(db->filters, o);
@@ -162,6 +164,7 @@ void rocks_options_free(struct rocks_db *db)
     rocksdb_block_based_options_destroy(db->table);
     rocks_shared_free(db->own_shared);
     shim_filters_free(db->filters);
+    shim_trouble_free(db->trouble);
     shim_scratch_env_free(db->env);
 }
 

@@ -39,6 +39,7 @@ struct rocks_db {
     rocksdb_writeoptions_t *write;
     struct shim_getter *getter;
     struct shim_filters *filters;
+    struct shim_trouble *trouble;
     struct buf got; /* values of the last rocks_get */
     void *env;             /* a file system that does not sync */
     struct mutex handles;  /* over the list and each family's handle, for who looks at all of them */

@@ -6,6 +6,7 @@
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
 #include "rocksdb/file_system.h"
+#include "rocksdb/listener.h"
 #include "rocksdb/options.h"
 #include "rocksdb/version.h"
 
@@ -343,6 +344,56 @@ try {
     report(db_of(db)->VerifyChecksum(), error);
 } catch (const std::bad_alloc &) {
     report("IO error: out of memory", error);
+}
+
+/* Keeps the first error; the database goes on telling of its consequences. */
+class first_trouble : public rocksdb::EventListener
+{
+  public:
+    void OnBackgroundError(rocksdb::BackgroundErrorReason, Status *status) override
+    {
+        std::lock_guard<std::mutex> guard(mutex_);
+
+        if (text_.empty() && !status->ok())
+            text_ = status->ToString();
+    }
+    bool tell(char *out, size_t cap)
+    {
+        std::lock_guard<std::mutex> guard(mutex_);
+
+        snprintf(out, cap, "%s", text_.c_str());
+        return !text_.empty();
+    }
+
+  private:
+    std::mutex mutex_;
+    std::string text_;
+};
+
+struct shim_trouble {
+    std::shared_ptr<first_trouble> listener;
+};
+
+shim_trouble *shim_trouble_new(void *options)
+try {
+    auto *t = new shim_trouble{std::make_shared<first_trouble>()};
+
+    static_cast<options_mirror *>(options)->rep.listeners.push_back(t->listener);
+    return t;
+} catch (const std::bad_alloc &) {
+    return nullptr;
+}
+
+void shim_trouble_free(shim_trouble *t)
+{
+    delete t;
+}
+
+int shim_trouble_tell(shim_trouble *t, char *out, size_t cap)
+try {
+    return t->listener->tell(out, cap) ? 1 : 0;
+} catch (const std::exception &) {
+    return 0;
 }
 
 int shim_background_errors(void *db, uint64_t *count)

@@ -64,6 +64,13 @@ void shim_stop_compact_range(void *db);
 /* Reads every block of every live file and checks its checksum. */
 void shim_verify(void *db, char **error);
 
+/* What a database's background stumbled over first, in RocksDB's words. Put into `options`; must
+ * outlive the databases that use it. NULL when memory is gone. */
+struct shim_trouble;
+struct shim_trouble *shim_trouble_new(void *options);
+void shim_trouble_free(struct shim_trouble *t); /* NULL is a no-op */
+int shim_trouble_tell(struct shim_trouble *t, char *out, size_t cap); /* 0: there is none */
+
 /* How often the background gave up: writes and compactions stand still then. */
 int shim_background_errors(void *db, uint64_t *count);
 

@@ -10,9 +10,10 @@
 #include <unistd.h>
 
 /* Read by jemalloc. What one thread has freed is of use to others, and goes back to the system after a
- * second, not ten: flushes and restores take and give a lot at once (B38). MALLOC_CONF overrides it. */
+ * second, not ten, also when nobody asks for memory any more (its own thread sees to that): flushes and
+ * restores take and give a lot at once (B38). MALLOC_CONF overrides it. */
 __attribute__((visibility("default"))) const char *const malloc_conf =
-    "percpu_arena:percpu,dirty_decay_ms:1000";
+    "percpu_arena:percpu,dirty_decay_ms:1000,background_thread:true";
 
 static int help(struct cli *cli, int argc, char **argv)
 {

@@ -390,6 +390,8 @@ static enum step_result close_step(struct task *t)
         task_set_state(t, TASK_CANCELING);
     chain_close(t, t->end_state == TASK_FINISHED);
     task_drop_triggers(t);
+    emitter_free(t->emitter); /* its batches are megabytes, and a job that has ended stays to be looked at */
+    t->emitter = NULL;
     task_set_state(t, t->end_state);
     t->phase = PHASE_ENDED;
     ev = task_event_new(t, TASK_EVENT_ENDED);

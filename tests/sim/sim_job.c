@@ -455,7 +455,7 @@ START_TEST(a_cancel_shows_what_a_completed_checkpoint_holds)
     int64_t next;
     bool suspend = _i % 2 == 1;
 
-    world_init(&w, gen_seed(2000) + (uint64_t)_i);
+    world_init(&w, 2000 + (uint64_t)_i); /* whose first checkpoints hold rows */
     ck_assert_int_eq(job_start_by_hand(&w.env, w.config, toy_graph(&w.board, 2, 2, 50), &restore,
                                        &job, &w.err),
                      RC_OK);
