@@ -9,6 +9,7 @@
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define C "cccccccccccccccccccccccccccccccc"
+#define E "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"
 #define DIR_OF(id) "/ck/" id
 
 static struct fs *fs;
@@ -260,10 +261,10 @@ END_TEST
 START_TEST(runs_that_came_to_nothing_are_before_it)
 {
     static const char *const after_b[] = {B}, *const stranger[] = {"dddddddddddddddddddddddddddddddd"};
-    const char *dirs[] = {DIR_OF(C), DIR_OF(B), "/ck/" "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee", "/ck/gone"};
+    const char *dirs[] = {DIR_OF(C), DIR_OF(B), DIR_OF(E), "/ck/gone"};
     struct run_origin o = {.job_id = "ffffffffffffffffffffffffffffffff"};
     struct fs_file *b = begin(B, 0, NULL), *c = begin(C, 1, (const char **)after_b);
-    struct fs_file *e = begin("eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee", 1, (const char **)stranger);
+    struct fs_file *e = begin(E, 1, (const char **)stranger);
 
     ck_assert_ok(lineage_add_begun(fs, dirs, ARRAY_LEN(dirs), arena, &o, &err));
     ck_assert_uint_eq(o.ancestor_count, 2);
