@@ -36,7 +36,7 @@ class Small:
     def __init__(self, path, size):
         os.makedirs(path)
         self.path = path
-        self.there = subprocess.call(["mount", "-t", "tmpfs", "-o", "size=%s,mode=777" % size, "varve", path], stderr=subprocess.DEVNULL) == 0
+        self.there = shutil.which("mount") is not None and subprocess.call(["mount", "-t", "tmpfs", "-o", "size=%s,mode=777" % size, "varve", path], stderr=subprocess.DEVNULL) == 0
 
     def __enter__(self):
         return self.there
