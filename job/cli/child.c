@@ -43,3 +43,18 @@ enum rc cli_scratch_make(struct cli *cli, char dir[FS_PATH_MAX], struct fs_file 
     return scratch_make(&cli->env, base == NULL || base[0] == '\0' ? "/tmp" : base,
                         ".varve-look-", id, dir, lock, err);
 }
+
+int cli_with_scratch(struct cli *cli, const char *path,
+                     int (*look)(struct cli *cli, const char *path, const char *scratch_dir))
+{
+    char scratch[FS_PATH_MAX];
+    struct fs_file *lock = NULL;
+    struct err err = {0};
+    int code;
+
+    if (cli_scratch_make(cli, scratch, &lock, &err) != RC_OK)
+        return cli_fail(cli, &err);
+    code = look(cli, path, scratch);
+    scratch_remove(&cli->env, scratch, &lock);
+    return code;
+}

@@ -17,5 +17,8 @@ int cli_in_child(struct cli *cli, const char *what, int (*work)(struct cli *cli,
  * away (base/scratch.h). */
 MUST_USE enum rc cli_scratch_make(struct cli *cli, char dir[FS_PATH_MAX], struct fs_file **lock,
                                   struct err *err);
+/* The code of look(cli, path, scratch), with a scratch directory that goes afterwards. */
+int cli_with_scratch(struct cli *cli, const char *path,
+                     int (*look)(struct cli *cli, const char *path, const char *scratch_dir));
 
 #endif

@@ -1,7 +1,6 @@
 /* du_cmd.c - varve du: bytes of snapshots, and what deleting each would free. See verbs.h */
 #include "job/cli/verbs.h"
 
-#include "base/scratch.h"
 #include "checkpoint/usage.h"
 #include "job/cli/child.h"
 #include "job/cli/meter.h"
@@ -210,21 +209,15 @@ int verb_du(struct cli *cli, int argc, char **argv)
     static const struct arg_option options[] = {
         {.name = "--states", .help = "by state too: databases are opened to know"},
     };
-    char scratch[FS_PATH_MAX];
-    struct fs_file *lock = NULL;
     struct args args;
-    struct err err = {0};
     int code = cli_begin(cli, options, ARRAY_LEN(options), argc, argv, &args);
 
     if (code < 0)
         code = cli_expect(cli, &args, 1, 1);
     if (code >= 0)
         return code;
-    if (!args_get(&args, "--states")->given)
-        return cli_finish_output(cli, look_and_print(cli, args.positional[0], NULL));
-    if (cli_scratch_make(cli, scratch, &lock, &err) != RC_OK)
-        return cli_fail(cli, &err);
-    code = look_and_print(cli, args.positional[0], scratch);
-    scratch_remove(&cli->env, scratch, &lock);
+    code = args_get(&args, "--states")->given
+               ? cli_with_scratch(cli, args.positional[0], look_and_print)
+               : look_and_print(cli, args.positional[0], NULL);
     return cli_finish_output(cli, code);
 }

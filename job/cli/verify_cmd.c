@@ -2,7 +2,6 @@
  * restored. See verbs.h */
 #include "job/cli/verbs.h"
 
-#include "base/scratch.h"
 #include "base/thread.h"
 #include "checkpoint/verify.h"
 #include "job/cli/child.h"
@@ -158,21 +157,15 @@ int verb_verify(struct cli *cli, int argc, char **argv)
     static const struct arg_option options[] = {
         {.name = "--deep", .help = "open each database too: every block, key and count"},
     };
-    char scratch[FS_PATH_MAX];
-    struct fs_file *lock = NULL;
     struct args args;
-    struct err err = {0};
     int code = cli_begin(cli, options, ARRAY_LEN(options), argc, argv, &args);
 
     if (code < 0)
         code = cli_expect(cli, &args, 1, 1);
     if (code >= 0)
         return code;
-    if (!args_get(&args, "--deep")->given)
-        return cli_finish_output(cli, verify_and_print(cli, args.positional[0], NULL));
-    if (cli_scratch_make(cli, scratch, &lock, &err) != RC_OK)
-        return cli_fail(cli, &err);
-    code = verify_and_print(cli, args.positional[0], scratch);
-    scratch_remove(&cli->env, scratch, &lock);
+    code = args_get(&args, "--deep")->given
+               ? cli_with_scratch(cli, args.positional[0], verify_and_print)
+               : verify_and_print(cli, args.positional[0], NULL);
     return cli_finish_output(cli, code);
 }

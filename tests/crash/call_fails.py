@@ -14,7 +14,8 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e/lib"))
-from varve import (FORMULA, FORMULA_COLUMNS, Job, check, files_table, lines_of, main, preloaded, read, same, sequence, settings, test)
+from varve import (Job, check, check_formula_and_rows, files_table, formula_and_rows, formula_table, lines_of, main, preloaded, read, same,
+                   sequence, settings, test)
 
 SOAK = os.environ.get("VARVE_SOAK") == "1"
 SEED = int(os.environ.get("VARVE_TEST_SEED") or 20261130)
@@ -26,27 +27,10 @@ SAYS = {EIO: "Input/output error", ENOSPC: "No space left on device"}
 
 
 def sql(where):
-    more = {"state.backend.rocksdb.localdir": where + "/local", "execution.checkpointing.data-inline-threshold": "1kb",
-            "taskmanager.memory.managed.size": "24mb"}
-    return (settings(where, "rocksdb", 2, "40 ms", retained=2, **more) + sequence("seq", ROWS, RATE) +
-            files_table("o", FORMULA_COLUMNS, where + "/out") + files_table("r", "id BIGINT", where + "/raw") +
-            "EXECUTE STATEMENT SET BEGIN\nINSERT INTO o %s;\nINSERT INTO r SELECT id FROM seq;\nEND;\n" % FORMULA)
+    return formula_and_rows(where, ROWS, RATE, retained=2)
 
 
-def expected_table():
-    rows = {}
-    for i in range(1, ROWS + 1):
-        v = (i % 1009) * (i % 1009) % 1009 - 504
-        rows.setdefault(i * 48271 % 200003, []).append(v)
-    return sorted(b"%d,%d,%d,%d,%d" % (k, len(v), sum(v), min(v), max(v)) for k, v in rows.items())
-
-
-EXPECTED = expected_table()
-
-
-def check_tables(where, what):
-    check(sorted(lines_of(where + "/out")) == EXPECTED, "%s: the table is wrong" % what)
-    same(sorted(map(int, lines_of(where + "/raw"))), list(range(1, ROWS + 1)), "%s: rows" % what)
+EXPECTED = formula_table(ROWS)
 
 
 # More keys than the row cache holds: most rows are looked up in the database, a thousand reads of its files and more.
@@ -97,7 +81,7 @@ def b40_a_call_that_fails_gives_the_right_answer_or_a_failed_job_that_resumes(wh
     live = where + "/live"
     code, calls, job = run(where, "without a fault")
     same(code, 0, "exit code without a fault; " + job.said())
-    check_tables(live, "without a fault")
+    check_formula_and_rows(live, ROWS, "without a fault")
     rng = random.Random("%d %s %d %s" % (SEED, kind, error, on))
     last = calls[kind + "s"]
     check(last > 50, "too little happened", calls)
@@ -109,14 +93,14 @@ def b40_a_call_that_fails_gives_the_right_answer_or_a_failed_job_that_resumes(wh
         code, calls, job = run(where, what, PRELOAD_FAIL=":".join([kind, str(k), str(error)] + ([on] if on else [])))
         hits += calls["hits"] > 0
         if code == 0:
-            check_tables(live, what)
+            check_formula_and_rows(live, ROWS, what)
             continue
         failed += 1
         check(calls["hits"] > 0, "%s: nothing failed, and the job did" % what, job.said())
         check_failed(live, error, job, what)
         again = Job(live, sql(live), ["--resume"])
         same(again.wait(), 0, "%s: exit code of the resume; %s\n%s" % (what, job.said(), again.said()))
-        check_tables(live, what + ", resumed")
+        check_formula_and_rows(live, ROWS, what + ", resumed")
     check(hits >= len(places) // 2, "few calls failed", hits, len(places))
     print("%s errno %d %s: %d runs, %d jobs failed" % (kind, error, on, len(places), failed), file=sys.stderr)
 

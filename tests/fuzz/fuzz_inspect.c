@@ -3,31 +3,14 @@
  * The bytes are a protobuf message; it is put into a valid frame by way of decoding what can be
  * decoded. JSON must parse again, and no page may hold a tag that a name brought in. */
 #include "base/json.h"
-#include "base/zframe.h"
 #include "checkpoint/inspect.h"
 #include "checkpoint/layout.h"
 #include "job/list_items.h"
+#include "tests/fuzz/framed_metadata.h"
 #include "tests/lib/sim_clock.h"
 #include "tests/lib/sim_fs.h"
 
-#define HEADER_BYTES 64
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void wrap(struct bytes message, struct buf *file)
-{
-    static const uint8_t head[20] = "\x56\x2a\x4d\x18\x38\0\0\0VARVECKP\1\0\0";
-    struct digest128 digest;
-
-    buf_append(file, head, sizeof head);
-    buf_append(file, (const uint8_t[HEADER_BYTES - sizeof head]){0}, HEADER_BYTES - sizeof head);
-    zframe_compress(message, 1, file);
-    digest = digest_of(bytes_of(file->data + HEADER_BYTES, file->len - HEADER_BYTES));
-    put_le64(file->data + 24, file->len - HEADER_BYTES);
-    put_le64(file->data + 32, message.len);
-    memcpy(file->data + 40, digest.b, sizeof digest.b);
-    put_le64(file->data + 56, hash64(bytes_of(file->data, 56)));
-}
 
 static enum rc to_buf(void *ctx, struct bytes piece, struct err *err UNUSED)
 {
@@ -64,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     sim_clock_init(&clock, 1700000000000);
     fs = sim_fs_new(&clock.clock);
     env = (struct env){.fs = fs, .clock = &clock.clock};
-    wrap(bytes_of(data, size), &file);
+    framed_metadata(bytes_of(data, size), &file);
     ASSERT(fs_mkdirs(fs, "/j/chk-1", &err) == RC_OK);
     ASSERT(fs_create(fs, "/j/chk-1/_metadata", &f, &err) == RC_OK);
     ASSERT(fs_append(f, buf_bytes(&file), &err) == RC_OK);

@@ -3,27 +3,9 @@
  *
  * The first byte chooses: as given (even), or as a protobuf message that is wrapped in a valid
  * frame and header (odd), since no fuzzer guesses a digest. */
-#include "base/zframe.h"
-#include "checkpoint/metadata.h"
-
-#define HEADER_BYTES 64
+#include "tests/fuzz/framed_metadata.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void wrap(struct bytes message, struct buf *file)
-{
-    static const uint8_t head[20] = "\x56\x2a\x4d\x18\x38\0\0\0VARVECKP\1\0\0";
-    struct digest128 digest;
-
-    buf_append(file, head, sizeof head);
-    buf_append(file, (const uint8_t[HEADER_BYTES - sizeof head]){0}, HEADER_BYTES - sizeof head);
-    zframe_compress(message, 1, file);
-    digest = digest_of(bytes_of(file->data + HEADER_BYTES, file->len - HEADER_BYTES));
-    put_le64(file->data + 24, file->len - HEADER_BYTES);
-    put_le64(file->data + 32, message.len);
-    memcpy(file->data + 40, digest.b, sizeof digest.b);
-    put_le64(file->data + 56, hash64(bytes_of(file->data, 56)));
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -34,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum rc rc;
 
     if (size > 0 && data[0] % 2 == 1)
-        wrap(bytes_of(data + 1, size - 1), &file);
+        framed_metadata(bytes_of(data + 1, size - 1), &file);
     else if (size > 0)
         buf_append(&file, data + 1, size - 1);
     rc = metadata_own_decode(buf_bytes(&file), arena, "fuzz", &m, &err);

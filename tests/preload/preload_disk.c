@@ -59,9 +59,8 @@ struct record {
     uint64_t data_len;
 };
 
-enum kind { KIND_NONE, KIND_FILE, KIND_DIR };
 struct fd_info {
-    enum kind kind;
+    bool is_dir;
     dev_t device;
     ino_t inode;
     char path[PATH_ROOM];
@@ -181,7 +180,7 @@ static void track(int fd, const char *path)
         return;
     if (fds[fd] == NULL)
         fds[fd] = calloc(1, sizeof *fds[fd]);
-    fds[fd]->kind = S_ISDIR(st.st_mode) ? KIND_DIR : KIND_FILE;
+    fds[fd]->is_dir = S_ISDIR(st.st_mode);
     fds[fd]->device = st.st_dev;
     fds[fd]->inode = st.st_ino;
     snprintf(fds[fd]->path, PATH_ROOM, "%s", path);
@@ -205,6 +204,15 @@ static bool fails(bool is_read, const char *path)
     if (fail_at == 0 || is_read != fail_reads || !(nth == fail_at || (fail_on && nth > fail_at)))
         return false;
     hits++;
+    return true;
+}
+
+/* Counts a change; true: it fails, and errno is set. */
+static bool refused(const char *path)
+{
+    if (!fails(false, path))
+        return false;
+    errno = fail_errno == 0 ? EIO : fail_errno;
     return true;
 }
 
@@ -361,9 +369,7 @@ int ftruncate(int fd, off_t length)
     if (f == NULL)
         return real(fd, length);
     pthread_mutex_lock(&lock);
-    if (fails(false, f->path))
-        errno = fail_errno == 0 ? EIO : fail_errno;
-    else
+    if (!refused(f->path))
         got = real(fd, length);
     if (got == 0)
         note(OP_TRUNCATE, inode_of(fd), (int64_t)length, NULL, NULL, NULL, 0);
@@ -389,11 +395,9 @@ static int sync_tracked(int (*real)(int), int fd, struct fd_info *f)
 
     wait_if_slow();
     pthread_mutex_lock(&lock);
-    if (fails(false, f->path))
-        errno = fail_errno == 0 ? EIO : fail_errno;
-    else
+    if (!refused(f->path))
         got = real(fd);
-    if (got == 0 && f->kind == KIND_DIR)
+    if (got == 0 && f->is_dir)
         note(OP_SYNC_DIR, 0, 0, f->path, NULL, NULL, 0);
     else if (got == 0)
         note(OP_SYNC, inode_of(fd), 0, NULL, NULL, NULL, 0);
@@ -427,9 +431,7 @@ static int on_names(int (*real)(const char *, const char *), enum op op, const c
     pthread_mutex_lock(&lock);
     if (op == OP_RENAME && kill_count > 0 && strstr(to, kill_text) != NULL && --kill_count == 0)
         kill(getpid(), SIGKILL);
-    if (fails(false, to))
-        errno = fail_errno == 0 ? EIO : fail_errno;
-    else
+    if (!refused(to))
         got = real(from, to);
     if (got == 0)
         note(op, 0, 0, from, to, NULL, 0);
@@ -458,9 +460,7 @@ static int on_name(int (*real)(const char *), enum op op, const char *path)
     if (!counts(path))
         return real(path);
     pthread_mutex_lock(&lock);
-    if (fails(false, path))
-        errno = fail_errno == 0 ? EIO : fail_errno;
-    else
+    if (!refused(path))
         got = real(path);
     if (got == 0)
         note(op, 0, 0, path, NULL, NULL, 0);
@@ -490,9 +490,7 @@ int mkdir(const char *path, mode_t mode)
     if (!counts(path))
         return real(path, mode);
     pthread_mutex_lock(&lock);
-    if (fails(false, path))
-        errno = fail_errno == 0 ? EIO : fail_errno;
-    else
+    if (!refused(path))
         got = real(path, mode);
     if (got == 0)
         note(OP_MKDIR, 0, 0, path, NULL, NULL, 0);

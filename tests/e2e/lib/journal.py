@@ -1,6 +1,6 @@
 """journal.py - replays what tests/preload/preload_disk.c wrote down, on a disk that keeps only what was synced.
 
-    for point in replay(journal_path, root): ...          after each change; point.disk, point.said, point.number
+    for number, disk, said in replay(journal_path, root):   after each change
     disk.image(kind)                                      {relative path: bytes}, directories as "path/": None
 
 Kinds of images, each of which a real disk may leave behind after a loss of power:

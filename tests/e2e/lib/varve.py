@@ -373,6 +373,30 @@ FORMULA = ("SELECT MOD(id * 48271, 200003) AS k, COUNT(*), SUM(v), MIN(v), MAX(v
            "GROUP BY MOD(id * 48271, 200003)")
 
 
+def formula_and_rows(where, rows, rate, retained):
+    """Case 21's table in <where>/out, and each row of the input in <where>/raw, by rocksdb with all its files below `where`."""
+    more = {"state.backend.rocksdb.localdir": where + "/local", "execution.checkpointing.data-inline-threshold": "1kb",
+            "taskmanager.memory.managed.size": "24mb"}
+    return (settings(where, "rocksdb", 2, "40 ms", retained=retained, **more) + sequence("seq", rows, rate) +
+            files_table("o", FORMULA_COLUMNS, where + "/out") + files_table("r", "id BIGINT", where + "/raw") +
+            "EXECUTE STATEMENT SET BEGIN\nINSERT INTO o %s;\nINSERT INTO r SELECT id FROM seq;\nEND;\n" % FORMULA)
+
+
+def formula_table(rows):
+    """FORMULA's lines for the ids 1..rows, sorted."""
+    groups = {}
+    for i in range(1, rows + 1):
+        v = (i % 1009) * (i % 1009) % 1009 - 504
+        groups.setdefault(i * 48271 % 200003, []).append(v)
+    return sorted(b"%d,%d,%d,%d,%d" % (k, len(v), sum(v), min(v), max(v)) for k, v in groups.items())
+
+
+def check_formula_and_rows(where, rows, what):
+    got = sorted(lines_of(where + "/out"))
+    check(got == formula_table(rows), "%s: the table is wrong" % what, len(got))
+    same(sorted(map(int, lines_of(where + "/raw"))), list(range(1, rows + 1)), "%s: rows" % what)
+
+
 # ---- what is left on disk ----------------------------------------------------------------------------------
 
 
