@@ -159,30 +159,75 @@ static bool are_among(const struct run_origin *o, const struct run_origin *of)
     return true;
 }
 
-enum rc lineage_add_begun(struct fs *fs, const char *const *dirs, size_t count,
-                          struct arena *arena, struct run_origin *out, struct err *err)
+struct begun {
+    struct fs *fs;
+    const char *root;
+    struct arena *arena;
+    const struct run_origin *of; /* the run that comes after them */
+    size_t count, cap;
+    struct run_origin *list;
+};
+
+/* It is dead, and nothing of it can be restored. */
+static bool came_to_nothing(struct fs *fs, const char *job_dir)
 {
-    struct run_origin *begun = ARENA_ARRAY(arena, count, struct run_origin);
+    struct contents c;
+    char path[FS_PATH_MAX];
+
+    return job_dir_is_deserted(fs, job_dir) && look_into(fs, job_dir, &c) &&
+           c.newest_completed == 0 &&
+           path_join(path, sizeof path, job_dir, LAYOUT_ENDED, NULL) == RC_OK &&
+           !fs_exists(fs, path);
+}
+
+static enum rc note_begun(void *ctx, const char *name, struct err *err)
+{
+    struct begun *b = ctx;
+    struct run_origin o, *old = b->list;
+    struct err local = {0};
+    char dir[FS_PATH_MAX];
+    enum rc rc;
+
+    if (!layout_is_job_id(name) || strcmp(name, b->of->job_id) == 0)
+        return RC_OK;
+    RETURN_IF_ERR(path_join(dir, sizeof dir, b->root, name, err));
+    rc = origin_read(b->fs, dir, b->arena, &o, &local);
+    if (rc == RC_IO)
+        return err_set(err, rc, "%s", local.msg);
+    if (rc != RC_OK || strcmp(o.fingerprint, b->of->fingerprint) != 0 || is_among(b->of, name) ||
+        !came_to_nothing(b->fs, dir))
+        return RC_OK;
+    if (b->count == b->cap) {
+        b->cap = b->cap == 0 ? 8 : b->cap * 2;
+        b->list = ARENA_ARRAY(b->arena, b->cap, struct run_origin);
+        if (b->count > 0)
+            memcpy(b->list, old, b->count * sizeof *old);
+    }
+    o.job_id = arena_strdup(b->arena, name); /* others know it by its directory */
+    b->list[b->count++] = o;
+    return RC_OK;
+}
+
+enum rc lineage_add_begun(struct fs *fs, const char *own_dir, struct arena *arena,
+                          struct run_origin *out, struct err *err)
+{
+    char root[FS_PATH_MAX];
+    struct begun b = {.fs = fs, .root = root, .arena = arena, .of = out};
     bool more = true;
 
+    if (own_dir == NULL)
+        return RC_OK;
+    RETURN_IF_ERR(path_dir(root, sizeof root, own_dir, err));
+    RETURN_IF_ERR(fs_list(fs, root, note_begun, &b, err));
     if (out->ancestors == NULL)
         out->ancestors = ARENA_ARRAY(arena, LINEAGE_ANCESTORS_MAX, const char *);
-    for (size_t i = 0; i < count; i++) {
-        struct err local = {0};
-
-        if (origin_read(fs, dirs[i], arena, &begun[i], &local) == RC_IO)
-            return err_set(err, RC_IO, "%s", local.msg);
-    }
     while (more) { /* one of them may have come after another */
         more = false;
-        for (size_t i = 0; i < count; i++) {
-            const struct run_origin *b = &begun[i];
-
-            if (b->job_id == NULL || strcmp(path_base(dirs[i]), out->job_id) == 0 ||
-                is_among(out, path_base(dirs[i])) || !are_among(out, b) ||
+        for (size_t i = 0; i < b.count; i++) {
+            if (is_among(out, b.list[i].job_id) || !are_among(out, &b.list[i]) ||
                 out->ancestor_count == LINEAGE_ANCESTORS_MAX)
                 continue;
-            out->ancestors[out->ancestor_count++] = arena_strdup(arena, path_base(dirs[i]));
+            out->ancestors[out->ancestor_count++] = b.list[i].job_id;
             more = true;
         }
     }

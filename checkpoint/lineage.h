@@ -45,10 +45,11 @@ MUST_USE enum rc lineage_ancestors(const struct env *env, const char *snapshot_d
                                    struct run_origin *out, const char **parent_dir,
                                    struct err *err);
 
-/* Adds the runs in `dirs`, which are dead and completed nothing, to those that a run comes after:
- * each whose own ancestors are all among them. So their order is known, whatever the clock said. */
-MUST_USE enum rc lineage_add_begun(struct fs *fs, const char *const *dirs, size_t count,
-                                   struct arena *arena, struct run_origin *out, struct err *err);
+/* Adds those runs beside `own_dir` (NULL: the run has none) to the ancestors that are of the same
+ * statements, are dead and completed nothing: each whose own ancestors are all among them. So their
+ * order is known, whatever the clock said. */
+MUST_USE enum rc lineage_add_begun(struct fs *fs, const char *own_dir, struct arena *arena,
+                                   struct run_origin *out, struct err *err);
 
 /* Whether the run in `own_dir`, whose ORIGIN is written, may take what the run of checkpoint `id` in
  * `job_dir` left outside for its own: that run and all others that went on from there are dead for

@@ -36,8 +36,6 @@ struct recovered {
     uint64_t newest_seen_id; /* of any chk-<n> beside it, complete or not, and its own id (C9) */
     size_t skip_count;       /* newer ones that were passed over, newest first */
     struct recovery_skip *skips;
-    size_t begun_count; /* --resume: runs of that job that are dead and completed nothing */
-    const char **begun; /* their directories: what starts now comes after them */
     size_t fault_count; /* when files are at fault: all of them (of the last candidate) */
     struct recovery_fault *faults;
 };

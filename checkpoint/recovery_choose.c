@@ -303,23 +303,6 @@ static enum rc consider(struct choice *ch, struct fs *fs, const struct candidate
     return RC_OK;
 }
 
-/* Whoever starts now says that it comes after them (lineage_add_begun): by their time alone they may
- * seem newer than its end, when a clock is set back meanwhile. */
-static void note_begun(struct choice *ch)
-{
-    const struct candidates *c = ch->c;
-    struct recovered *r = ch->r;
-
-    r->begun = ARENA_ARRAY(r->arena, c->group_count, const char *);
-    for (size_t i = 0; i < c->group_count; i++) {
-        const struct candidate_group *g = c->groups[i];
-
-        if (g->begun && is_same(g->fingerprint, ch->options->fingerprint) &&
-            !job_dir_in_use(ch->fs, g->dir, NULL))
-            r->begun[r->begun_count++] = arena_strdup(r->arena, g->dir);
-    }
-}
-
 enum rc recovery_choose(struct fs *fs, const char *dir, const struct candidates *c,
                         const struct recovery_options *options, struct recovered *r,
                         struct err *err)
@@ -328,7 +311,6 @@ enum rc recovery_choose(struct fs *fs, const char *dir, const struct candidates 
 
     r->skips = ARENA_ARRAY(r->arena, c->count, struct recovery_skip);
     find_own(&ch);
-    note_begun(&ch);
     for (size_t i = 0; i < c->count; i++) {
         bool done;
 

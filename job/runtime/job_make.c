@@ -129,8 +129,7 @@ static enum rc note_origin(struct job *job, const struct job_restore *restore, s
         RETURN_IF_ERR(lineage_ancestors(job->env, from->dir, from->meta->job_id,
                                         root[0] == '\0' ? NULL : root, job->origin_arena, o, &parent,
                                         err));
-    RETURN_IF_ERR(lineage_add_begun(job->env->fs, from->begun, from->begun_count,
-                                    job->origin_arena, o, err));
+    RETURN_IF_ERR(lineage_add_begun(job->env->fs, own_dir, job->origin_arena, o, err));
     if (own_dir != NULL)
         RETURN_IF_ERR(origin_write(job->env->fs, own_dir, o, err));
     job->may_take_over =

@@ -3,6 +3,7 @@
 #include "checkpoint/lineage.h"
 
 #include "checkpoint/discard.h"
+#include "checkpoint/ended.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/sim_fs.h"
 
@@ -10,6 +11,7 @@
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define C "cccccccccccccccccccccccccccccccc"
 #define E "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"
+#define F "ffffffffffffffffffffffffffffffff"
 #define DIR_OF(id) "/ck/" id
 
 static struct fs *fs;
@@ -256,23 +258,51 @@ START_TEST(what_starts_from_a_live_run_is_a_fork)
 }
 END_TEST
 
-/* B began and came to nothing, then C, which says that it came after B: whoever comes next comes after
- * both, in whatever order they are named. Of one that went on from elsewhere nothing is known. */
+static uint32_t begun_before(const char *fingerprint, const char *ancestor)
+{
+    struct run_origin o = {.job_id = F, .fingerprint = fingerprint};
+
+    if (ancestor != NULL) {
+        o.ancestors = ARENA_ARRAY(arena, LINEAGE_ANCESTORS_MAX, const char *);
+        o.ancestors[o.ancestor_count++] = ancestor;
+    }
+    ck_assert_ok(lineage_add_begun(fs, DIR_OF(F), arena, &o, &err));
+    return (uint32_t)o.ancestor_count;
+}
+
+/* C began and came to nothing, then B, which says that it came after C: whoever comes next comes after
+ * both, in whatever order they are found. Of one that went on from elsewhere nothing is known, a live
+ * one may come to something, and A did. */
 START_TEST(runs_that_came_to_nothing_are_before_it)
 {
-    static const char *const after_b[] = {B}, *const stranger[] = {"dddddddddddddddddddddddddddddddd"};
-    const char *dirs[] = {DIR_OF(C), DIR_OF(B), DIR_OF(E), "/ck/gone"};
-    struct run_origin o = {.job_id = "ffffffffffffffffffffffffffffffff"};
-    struct fs_file *b = begin(B, 0, NULL), *c = begin(C, 1, (const char **)after_b);
-    struct fs_file *e = begin(E, 1, (const char **)stranger);
+    static const char *const after_c[] = {C}, *const after_a[] = {A};
+    struct fs_file *c = begin(C, 0, NULL), *b = begin(B, 1, (const char **)after_c);
+    struct fs_file *e = begin(E, 1, (const char **)after_a);
 
-    ck_assert_ok(lineage_add_begun(fs, dirs, ARRAY_LEN(dirs), arena, &o, &err));
-    ck_assert_uint_eq(o.ancestor_count, 2);
-    ck_assert_str_eq(o.ancestors[0], B);
-    ck_assert_str_eq(o.ancestors[1], C);
+    ck_assert_uint_eq(begun_before("f", NULL), 0); /* they live */
     fs_abandon(&b);
     fs_abandon(&c);
     fs_abandon(&e);
+    ck_assert_uint_eq(begun_before("f", NULL), 2);
+    ck_assert_uint_eq(begun_before("f", A), 4); /* E too: A is before both */
+    ck_assert_uint_eq(begun_before("g", NULL), 0); /* of other statements */
+    ck_assert_ok(lineage_add_begun(fs, NULL, arena, &(struct run_origin){0}, &err));
+}
+END_TEST
+
+/* What ended, or left a checkpoint, came to something. */
+START_TEST(a_run_with_an_end_or_a_checkpoint_did_not_come_to_nothing)
+{
+    struct fs_file *b = begin(B, 0, NULL);
+    struct ended end = {.end = JOB_END_FINISHED, .job_id = B, .job_name = "job", .fingerprint = "f"};
+
+    fs_abandon(&b);
+    ck_assert_uint_eq(begun_before("f", NULL), 1);
+    if (_i == 0)
+        checkpoint(DIR_OF(B), 1);
+    else
+        ck_assert_ok(ended_write(fs, DIR_OF(B), &end, &err));
+    ck_assert_uint_eq(begun_before("f", NULL), 0);
 }
 END_TEST
 
@@ -289,4 +319,5 @@ TEST_MAIN("lineage", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_loop_test(tc, one_that_died_and_left_a_snapshot_is_in_the_way, 0, 3);
           tcase_add_test(tc, ancestors_are_all_that_it_went_on_from);
           tcase_add_test(tc, what_starts_from_a_live_run_is_a_fork);
-          tcase_add_test(tc, runs_that_came_to_nothing_are_before_it);)
+          tcase_add_test(tc, runs_that_came_to_nothing_are_before_it);
+          tcase_add_loop_test(tc, a_run_with_an_end_or_a_checkpoint_did_not_come_to_nothing, 0, 2);)
