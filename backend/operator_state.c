@@ -14,6 +14,9 @@ struct operator_state {
     size_t restored_count;
     struct set_list *set;
     size_t set_count;
+    struct arena *log_arena;
+    struct state_file *logs;
+    size_t log_count;
 };
 
 struct operator_state *operator_state_new(void)
@@ -21,6 +24,7 @@ struct operator_state *operator_state_new(void)
     struct operator_state *s = mem_calloc(1, sizeof *s);
 
     s->restored_arena = arena_new(4096);
+    s->log_arena = arena_new(0);
     return s;
 }
 
@@ -35,6 +39,7 @@ void operator_state_free(struct operator_state *s)
     }
     mem_free(s->set);
     arena_free(s->restored_arena);
+    arena_free(s->log_arena);
     mem_free(s);
 }
 
@@ -96,15 +101,28 @@ void operator_state_set(struct operator_state *s, const char *name, enum list_mo
     list->block = block;
 }
 
-void operator_state_snapshot(const struct operator_state *s, struct arena *arena,
-                             struct list_state **lists, size_t *count)
+void operator_state_set_logs(struct operator_state *s, const struct state_file *logs, size_t count)
 {
-    *lists = ARENA_ARRAY(arena, s->set_count, struct list_state);
-    *count = s->set_count;
+    arena_reset(s->log_arena);
+    s->logs = ARENA_ARRAY(s->log_arena, count, struct state_file);
+    s->log_count = count;
+    for (size_t i = 0; i < count; i++)
+        state_file_copy(s->log_arena, &logs[i], &s->logs[i]);
+}
+
+void operator_state_snapshot(const struct operator_state *s, struct arena *arena,
+                             struct subtask_state *out)
+{
+    out->lists = ARENA_ARRAY(arena, s->set_count, struct list_state);
+    out->list_count = s->set_count;
     for (size_t i = 0; i < s->set_count; i++) {
         const struct set_list *from = &s->set[i];
         struct list_state view = {from->name, from->mode, from->count, from->items};
 
-        list_state_copy(arena, &view, &(*lists)[i]);
+        list_state_copy(arena, &view, &out->lists[i]);
     }
+    out->logs = ARENA_ARRAY(arena, s->log_count, struct state_file);
+    out->log_count = s->log_count;
+    for (size_t i = 0; i < s->log_count; i++)
+        state_file_copy(arena, &s->logs[i], &out->logs[i]);
 }

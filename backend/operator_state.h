@@ -18,8 +18,11 @@ size_t operator_state_restored(const struct operator_state *s, const char *name,
 /* Replaces the list's content for the next snapshot; items are copied. */
 void operator_state_set(struct operator_state *s, const char *name, enum list_mode mode,
                         const struct bytes *items, size_t count);
-/* Deep copy of all lists as set. */
+/* Replaces the files that items of the lists name (snapshot_target.publish_log): resolved_path,
+ * size, digest, newly_written; copied. */
+void operator_state_set_logs(struct operator_state *s, const struct state_file *logs, size_t count);
+/* Deep copy of all lists and logs as set, into those of *out. */
 void operator_state_snapshot(const struct operator_state *s, struct arena *arena,
-                             struct list_state **lists, size_t *count);
+                             struct subtask_state *out);
 
 #endif

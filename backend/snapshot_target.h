@@ -29,6 +29,12 @@ struct snapshot_target_ops {
     enum rc (*stream_finish)(struct snapshot_stream *, struct arena *arena, struct state_file *out,
                              struct err *);
     void (*stream_abort)(struct snapshot_stream *);
+    /* A finished file in taskowned/ that its task holds (storage_hold): named where it lies; a
+     * savepoint gets a link or copy of its own. Of *log resolved_path, size, digest and
+     * newly_written are given; scope, path and resolved_path are filled, strings in `arena`.
+     * NULL: the target takes none. */
+    enum rc (*publish_log)(struct snapshot_target *, struct arena *arena, struct state_file *log,
+                           struct err *);
     /* true once the attempt is aborted: long work may stop early with RC_CANCELLED. */
     bool (*cancelled)(struct snapshot_target *);
 };

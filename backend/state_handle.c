@@ -5,7 +5,7 @@ static const char *copy_str(struct arena *to, const char *s)
     return s == NULL ? NULL : arena_strdup(to, s);
 }
 
-static void state_file_copy(struct arena *to, const struct state_file *from, struct state_file *out)
+void state_file_copy(struct arena *to, const struct state_file *from, struct state_file *out)
 {
     *out = *from;
     out->local_name = copy_str(to, from->local_name);
@@ -59,21 +59,28 @@ void subtask_state_copy(struct arena *to, const struct subtask_state *from,
     out->lists = ARENA_ARRAY(to, from->list_count, struct list_state);
     for (size_t i = 0; i < from->list_count; i++)
         list_state_copy(to, &from->lists[i], &out->lists[i]);
+    out->logs = ARENA_ARRAY(to, from->log_count, struct state_file);
+    for (size_t i = 0; i < from->log_count; i++)
+        state_file_copy(to, &from->logs[i], &out->logs[i]);
+}
+
+static void add_sizes(const struct state_file *files, size_t count, uint64_t *full_bytes,
+                      uint64_t *new_bytes)
+{
+    for (size_t i = 0; i < count; i++) {
+        *full_bytes += files[i].size_bytes;
+        if (files[i].newly_written)
+            *new_bytes += files[i].size_bytes;
+    }
 }
 
 void subtask_state_sizes(const struct subtask_state *s, uint64_t *full_bytes, uint64_t *new_bytes)
 {
     *full_bytes = 0;
     *new_bytes = 0;
-    for (size_t i = 0; i < s->keyed_count; i++) {
-        for (size_t j = 0; j < s->keyed[i].file_count; j++) {
-            const struct state_file *f = &s->keyed[i].files[j];
-
-            *full_bytes += f->size_bytes;
-            if (f->newly_written)
-                *new_bytes += f->size_bytes;
-        }
-    }
+    for (size_t i = 0; i < s->keyed_count; i++)
+        add_sizes(s->keyed[i].files, s->keyed[i].file_count, full_bytes, new_bytes);
+    add_sizes(s->logs, s->log_count, full_bytes, new_bytes);
     for (size_t i = 0; i < s->list_count; i++) { /* lists go into every _metadata anew */
         for (size_t j = 0; j < s->lists[i].item_count; j++) {
             *full_bytes += s->lists[i].items[j].len;

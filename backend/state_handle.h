@@ -16,12 +16,14 @@ enum file_scope {
     FILE_EXCLUSIVE, /* in chk-<n>/ (or in the savepoint's directory): belongs to this snapshot alone
                      */
     FILE_SHARED,    /* in shared/: may belong to several checkpoints */
+    FILE_TASKOWNED, /* in taskowned/: a log that a list state names; never of keyed state */
 };
 /* Some bytes of a snapshot. */
 struct state_file {
     const char *local_name; /* name inside a RocksDB directory ("000023.sst"); "" for a stream */
     enum file_scope scope;
-    const char *path; /* relative to the directory of _metadata ("../shared/<hex>.sst", "s-0.bin");
+    const char *path; /* relative to the directory of _metadata ("../shared/<hex>.sst", "s-0.bin",
+                         "../taskowned/<log>");
                          NULL inline */
     struct bytes inline_bytes; /* FILE_INLINE only */
     uint64_t size_bytes;
@@ -115,9 +117,12 @@ struct subtask_state {
     struct keyed_handle *keyed;
     size_t list_count;
     struct list_state *lists;
+    size_t log_count; /* files that items of its lists name: logs of a write-ahead sink */
+    struct state_file *logs;
 };
 
 void keyed_handle_copy(struct arena *to, const struct keyed_handle *from, struct keyed_handle *out);
+void state_file_copy(struct arena *to, const struct state_file *from, struct state_file *out);
 void list_state_copy(struct arena *to, const struct list_state *from, struct list_state *out);
 void subtask_state_copy(struct arena *to, const struct subtask_state *from,
                         struct subtask_state *out);

@@ -475,6 +475,58 @@ static bool target_cancelled(struct snapshot_target *target)
     return !is_running(target_of(target)->attempt);
 }
 
+/* ---- logs ----------------------------------------------------------------------------------- */
+
+/* Its task holds it, so it is known to be there until the attempt's use of it counts. */
+static enum rc reserve_log(struct storage_attempt *a, const char *name, const struct state_file *log,
+                           struct err *err)
+{
+    enum shared_answer answer;
+
+    RETURN_IF_ERR(reserve(a, name, log->size_bytes, log->digest, &answer, err));
+    if (answer == SHARED_PRESENT)
+        return RC_OK;
+    mutex_lock(&a->storage->mutex);
+    shared_registry_publish_failed(a->storage->registry, name);
+    mutex_unlock(&a->storage->mutex);
+    return err_set(err, RC_NOT_FOUND, "log %s: nobody holds it", name);
+}
+
+static enum rc target_publish_log(struct snapshot_target *target, struct arena *arena,
+                                  struct state_file *log, struct err *err)
+{
+    struct attempt_target *t = target_of(target);
+    struct storage_attempt *a = t->attempt;
+    const char *name = arena_strdup(arena, path_base(log->resolved_path));
+    enum transfer_how how;
+
+    ASSERT(layout_is_log(name));
+    RETURN_IF_ERR(check_running(a, err));
+    log->local_name = "";
+    switch (a->place) {
+    case ATTEMPT_MEMORY:
+        return err_set(err, RC_UNSUPPORTED,
+                       "state of %s: jobmanager checkpoint storage keeps no logs; set "
+                       "execution.checkpointing.dir",
+                       t->owner);
+    case ATTEMPT_SAVEPOINT:
+        atomic_store(&a->places_files, true);
+        RETURN_IF_ERR(transfer_place(&a->to_dir, log->resolved_path, name, log->size_bytes,
+                                     log->digest, &how, err));
+        log->scope = FILE_EXCLUSIVE;
+        log->path = name;
+        log->resolved_path = arena_printf(arena, "%s/%s", a->dir, name);
+        log->newly_written = true;
+        return RC_OK;
+    case ATTEMPT_CHECKPOINT:
+        break;
+    }
+    RETURN_IF_ERR(reserve_log(a, name, log, err));
+    log->scope = FILE_TASKOWNED;
+    log->path = arena_printf(arena, LAYOUT_LOG_PREFIX "%s", name);
+    return RC_OK;
+}
+
 static const struct snapshot_target_ops target_ops = {
     .publish_shared = target_publish_shared,
     .publish_exclusive = target_publish_exclusive,
@@ -482,6 +534,7 @@ static const struct snapshot_target_ops target_ops = {
     .stream_append = target_stream_append,
     .stream_finish = target_stream_finish,
     .stream_abort = target_stream_abort,
+    .publish_log = target_publish_log,
     .cancelled = target_cancelled,
 };
 

@@ -32,17 +32,16 @@ static void add_content(struct contents *c, struct content content)
     c->items[c->count++] = content;
 }
 
-static void add_keyed(struct contents *c, const struct subtask_state *s,
-                      const struct keyed_handle *h)
+static void add_files(struct contents *c, const struct subtask_state *s,
+                      const struct state_file *files, size_t count, const char *unnamed)
 {
-    for (size_t i = 0; i < h->file_count; i++)
+    for (size_t i = 0; i < count; i++)
         add_content(c, (struct content){
-                           .name = h->files[i].local_name[0] == '\0' ? "stream"
-                                                                     : h->files[i].local_name,
-                           .path = h->files[i].resolved_path,
+                           .name = files[i].local_name[0] == '\0' ? unnamed : files[i].local_name,
+                           .path = files[i].resolved_path,
                            .subtask_index = s->subtask_index,
-                           .size_bytes = h->files[i].size_bytes,
-                           .digest = h->files[i].digest,
+                           .size_bytes = files[i].size_bytes,
+                           .digest = files[i].digest,
                        });
 }
 
@@ -90,7 +89,9 @@ static struct contents gather(struct arena *arena, const struct operator_meta *o
 
     for (size_t s = 0; op != NULL && s < op->subtask_count; s++) {
         for (size_t k = 0; k < op->subtasks[s].keyed_count; k++)
-            add_keyed(&c, &op->subtasks[s], &op->subtasks[s].keyed[k]);
+            add_files(&c, &op->subtasks[s], op->subtasks[s].keyed[k].files,
+                      op->subtasks[s].keyed[k].file_count, "stream");
+        add_files(&c, &op->subtasks[s], op->subtasks[s].logs, op->subtasks[s].log_count, "log");
         for (size_t l = 0; l < op->subtasks[s].list_count; l++)
             add_list(&c, &op->subtasks[s], &op->subtasks[s].lists[l]);
     }

@@ -155,7 +155,7 @@ bool job_dir_is_copy(struct fs *fs, const char *job_dir)
 struct shared_names {
     const struct env *env;
     const struct orphan_report *others; /* after the snapshot was hidden */
-    const char *shared_dir;
+    const char *shared_dir, *taskowned_dir;
 };
 
 static int by_path(const void *a, const void *b)
@@ -175,9 +175,12 @@ static enum rc delete_if_orphan(void *ctx, const struct operator_meta *op UNUSED
     struct err local = {0};
     enum rc rc;
 
-    if (file->scope != FILE_SHARED || names->others->orphan_count == 0)
+    if ((file->scope != FILE_SHARED && file->scope != FILE_TASKOWNED) ||
+        names->others->orphan_count == 0)
         return RC_OK;
-    RETURN_IF_ERR(path_join(path, sizeof path, names->shared_dir, path_base(file->path), err));
+    RETURN_IF_ERR(path_join(path, sizeof path,
+                            file->scope == FILE_SHARED ? names->shared_dir : names->taskowned_dir,
+                            path_base(file->path), err));
     if (bsearch(&key, names->others->orphans, names->others->orphan_count, sizeof key, by_path) ==
         NULL)
         return RC_OK;
@@ -190,14 +193,16 @@ static enum rc delete_unnamed(const struct env *env, const struct checkpoint_met
 {
     struct shared_names names = {.env = env};
     struct orphan_report report;
-    char shared_dir[FS_PATH_MAX];
+    char shared_dir[FS_PATH_MAX], taskowned_dir[FS_PATH_MAX];
     size_t deleted;
     enum rc rc;
 
     GOTO_IF_ERR(orphans_scan(env->fs, job_dir, NULL, NULL, &report, err));
     GOTO_IF_ERR(path_join(shared_dir, sizeof shared_dir, job_dir, LAYOUT_SHARED, err));
+    GOTO_IF_ERR(path_join(taskowned_dir, sizeof taskowned_dir, job_dir, LAYOUT_TASKOWNED, err));
     names.others = &report;
     names.shared_dir = shared_dir;
+    names.taskowned_dir = taskowned_dir;
     if (report.unreadable_count > 0)
         log_line(env->log, LOG_WARN,
                  "shared files stay: a _metadata beside them is unreadable dir=%s", job_dir);
@@ -215,7 +220,7 @@ static bool names_shared(const struct checkpoint_metadata *meta)
     struct metadata_sizes sizes;
 
     metadata_sizes_of(meta, &sizes);
-    return sizes.shared_count > 0;
+    return sizes.shared_count + sizes.log_count > 0;
 }
 
 enum rc discard_snapshot(const struct env *env, const char *dir, bool sweep, struct err *err)

@@ -101,6 +101,10 @@ static enum rc copy_subtask(struct export *x, const struct operator_meta *op,
     for (size_t k = 0; rc == RC_OK && k < s->keyed_count; k++)
         for (size_t i = 0; rc == RC_OK && i < s->keyed[k].file_count; i++)
             rc = copy_file(x, target, &s->keyed[k].files[i], err);
+    for (size_t i = 0; rc == RC_OK && i < s->log_count; i++) {
+        rc = target->ops->publish_log(target, x->arena, &s->logs[i], err);
+        count_file(x, &s->logs[i]);
+    }
     storage_target_release(target);
     return rc;
 }
@@ -280,7 +284,7 @@ enum rc export_snapshot(const struct env *env, const struct checkpoint_metadata 
     *out = (struct export_result){0};
     metadata_copy(x.arena, m, &x.meta);
     metadata_sizes_of(m, &sizes);
-    x.all_bytes = sizes.shared_bytes + sizes.exclusive_bytes;
+    x.all_bytes = sizes.shared_bytes + sizes.exclusive_bytes + sizes.log_bytes;
     rc = check_group_count(m, options->key_group_count, err);
     if (rc == RC_OK)
         rc = export_into(&x, dir, err);

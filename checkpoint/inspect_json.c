@@ -133,15 +133,18 @@ static json_t *sizes_json(const struct metadata_sizes *s)
     put(o, "shared", integer(s->shared_bytes));
     put(o, "exclusive", integer(s->exclusive_bytes));
     put(o, "inline", integer(s->inline_bytes));
+    put(o, "logs", integer(s->log_bytes));
     put(o, "shared_files", integer(s->shared_count));
     put(o, "exclusive_files", integer(s->exclusive_count));
     put(o, "inline_files", integer(s->inline_count));
+    put(o, "log_files", integer(s->log_count));
     return o;
 }
 
 static json_t *subtask_json(const struct inspect *in, const struct subtask_state *s)
 {
     json_t *o = json_object(), *keyed = json_array(), *lists = json_array();
+    json_t *logs = json_array();
     struct metadata_sizes sizes = {0};
 
     subtask_metadata_sizes(s, &sizes);
@@ -154,6 +157,9 @@ static json_t *subtask_json(const struct inspect *in, const struct subtask_state
         add(lists, list_json(in, &s->lists[i]));
     put(o, "keyed", keyed);
     put(o, "lists", lists);
+    for (size_t i = 0; i < s->log_count; i++)
+        add(logs, file_json(&s->logs[i]));
+    put(o, "logs", logs);
     return o;
 }
 

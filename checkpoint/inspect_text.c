@@ -40,15 +40,16 @@ static void print_states(const struct operator_meta *op, struct buf *out)
     }
 }
 
-static void print_files(const struct keyed_handle *h, struct buf *out)
+static void print_files(const struct state_file *files, size_t count, const char *unnamed,
+                        struct buf *out)
 {
     char size[TEXT_MAX];
 
-    for (size_t i = 0; i < h->file_count; i++) {
-        const struct state_file *f = &h->files[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct state_file *f = &files[i];
 
         buf_printf(out, "        %-20s %10s  %-9s %s%s\n",
-                   f->local_name[0] == '\0' ? "(stream)" : f->local_name,
+                   f->local_name[0] == '\0' ? unnamed : f->local_name,
                    inspect_size_text(f->size_bytes, size), file_scope_str(f->scope),
                    f->path == NULL ? "" : f->path, f->newly_written ? "  new" : "");
     }
@@ -92,6 +93,19 @@ static void print_list(const struct inspect *in, const struct list_state *l, str
     print_items(in, l, out);
 }
 
+/* What a write-ahead sink has not seen confirmed by its target. */
+static void print_logs(const struct inspect *in, const struct subtask_state *s, struct buf *out)
+{
+    char size[TEXT_MAX];
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < s->log_count; i++)
+        bytes += s->logs[i].size_bytes;
+    buf_printf(out, "      logs: %zu files, %s\n", s->log_count, inspect_size_text(bytes, size));
+    if (in->options->files)
+        print_files(s->logs, s->log_count, "(log)", out);
+}
+
 static void print_subtask(const struct inspect *in, const struct subtask_state *s, struct buf *out)
 {
     struct metadata_sizes sizes = {0};
@@ -102,7 +116,7 @@ static void print_subtask(const struct inspect *in, const struct subtask_state *
         buf_printf(out, "    subtask %" PRIu32 ": had finished\n", s->subtask_index);
         return;
     }
-    if (s->keyed_count + s->list_count == 0)
+    if (s->keyed_count + s->list_count + s->log_count == 0)
         return;
     buf_printf(out, "    subtask %" PRIu32 ": %s, new %s\n", s->subtask_index,
                inspect_size_text(sizes.full_bytes, full), inspect_size_text(sizes.new_bytes, new));
@@ -115,8 +129,10 @@ static void print_subtask(const struct inspect *in, const struct subtask_state *
             buf_printf(out, ", %" PRIu64 " keys", h->entry_count);
         buf_append_str(out, "\n");
         if (in->options->files)
-            print_files(h, out);
+            print_files(h->files, h->file_count, "(stream)", out);
     }
+    if (s->log_count > 0)
+        print_logs(in, s, out);
     for (size_t l = 0; l < s->list_count; l++)
         print_list(in, &s->lists[l], out);
 }

@@ -42,7 +42,7 @@ const char *keyed_kind_str(enum keyed_handle_kind kind)
 
 const char *file_scope_str(enum file_scope scope)
 {
-    static const char *const names[] = {"inline", "exclusive", "shared"};
+    static const char *const names[] = {"inline", "exclusive", "shared", "taskowned"};
 
     return (size_t)scope < ARRAY_LEN(names) ? names[scope] : "unknown";
 }

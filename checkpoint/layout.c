@@ -104,6 +104,32 @@ bool layout_parse_shared(const char *name, struct digest128 *digest)
     return digest_parse(hex, digest);
 }
 
+/* 8-4-4-4-12 lower-case hex digits. */
+static bool is_uuid(const char *name)
+{
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+    for (size_t i = 0; i < UUID_LEN; i++)
+        if (form[i] == '-' ? name[i] != '-' : !is_hex(name + i, 1))
+            return false;
+    return true;
+}
+
+bool layout_is_log(const char *name)
+{
+    const char *end = name + UUID_LEN;
+    uint64_t subtask, number;
+
+    return is_uuid(name) && *end == '-' && parse_decimal(end + 1, &subtask, &end) &&
+           subtask <= UINT32_MAX && *end == '-' && parse_decimal(end + 1, &number, &end) &&
+           strcmp(end, ".log") == 0;
+}
+
+bool layout_is_log_path(const char *path)
+{
+    return starts_with(path, LAYOUT_LOG_PREFIX) && layout_is_log(path + strlen(LAYOUT_LOG_PREFIX));
+}
+
 void layout_exclusive_name(uint64_t index, char out[LAYOUT_NAME_MAX])
 {
     snprintf(out, LAYOUT_NAME_MAX, EXCLUSIVE_PREFIX "%" PRIu64 EXCLUSIVE_SUFFIX, index);

@@ -8,7 +8,7 @@
  *     <dir>/<job id>/chk-<n>/_metadata           a completed checkpoint
  *     <dir>/<job id>/chk-<n>/s-<k>.bin           its exclusive files
  *     <dir>/<job id>/shared/<xxh3-128 hex>.sst   files that several checkpoints may name
- *     <dir>/<job id>/taskowned/                  what the coordinator never deletes
+ *     <dir>/<job id>/taskowned/<log>             logs of write-ahead sinks: "<uuid>-<subtask>-<n>.log"
  *     <dir>/savepoint-<6 hex>-<12 hex>/          self-contained: SSTs lie beside its _metadata
  *
  * A parser accepts exactly what its builder makes: "chk-07", "chk-7x" and "CHK-7" are strangers,
@@ -31,6 +31,7 @@
 #define LAYOUT_ORIGIN "ORIGIN"
 #define LAYOUT_ENDED "ENDED"
 #define LAYOUT_SHARED_PREFIX "../shared/" /* before a shared file's name in _metadata */
+#define LAYOUT_LOG_PREFIX "../taskowned/" /* before a log's name */
 #define LAYOUT_NAME_MAX 64                /* room for every name built here, NUL included */
 #define LAYOUT_FILE_NAME_MAX 255          /* bytes of one component */
 #define LAYOUT_CHECKPOINT_ID_MAX INT64_MAX
@@ -46,6 +47,8 @@ MUST_USE bool layout_parse_savepoint_mark(const char *name, uint64_t *checkpoint
 /* "<32 hex>.sst" */
 void layout_shared_name(struct digest128 digest, char out[LAYOUT_NAME_MAX]);
 MUST_USE bool layout_parse_shared(const char *name, struct digest128 *digest);
+/* "<uuid>-<subtask>-<number>.log", as sink/log_record.h makes it. */
+MUST_USE bool layout_is_log(const char *name);
 /* "s-<index>.bin": a file of one snapshot alone. */
 void layout_exclusive_name(uint64_t index, char out[LAYOUT_NAME_MAX]);
 MUST_USE bool layout_parse_exclusive(const char *name, uint64_t *index);
@@ -71,5 +74,7 @@ bool layout_is_plain_name(const char *name);
  * hex>.sst" (shared). */
 bool layout_is_exclusive_path(const char *path);
 MUST_USE bool layout_parse_shared_path(const char *path, struct digest128 *digest);
+/* "../taskowned/<log>" */
+bool layout_is_log_path(const char *path);
 
 #endif

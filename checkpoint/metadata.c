@@ -26,6 +26,8 @@ enum rc metadata_each_file(const struct checkpoint_metadata *m, metadata_file_fn
             for (size_t k = 0; k < subtask->keyed_count; k++)
                 for (size_t f = 0; f < subtask->keyed[k].file_count; f++)
                     RETURN_IF_ERR(fn(ctx, op, subtask, &subtask->keyed[k].files[f], err));
+            for (size_t f = 0; f < subtask->log_count; f++)
+                RETURN_IF_ERR(fn(ctx, op, subtask, &subtask->logs[f], err));
         }
     }
     return RC_OK;
@@ -50,6 +52,10 @@ static void add_file(const struct state_file *file, struct metadata_sizes *sum)
         sum->shared_count++;
         sum->shared_bytes += file->size_bytes;
         break;
+    case FILE_TASKOWNED:
+        sum->log_count++;
+        sum->log_bytes += file->size_bytes;
+        break;
     }
 }
 
@@ -58,6 +64,8 @@ void subtask_metadata_sizes(const struct subtask_state *s, struct metadata_sizes
     for (size_t k = 0; k < s->keyed_count; k++)
         for (size_t f = 0; f < s->keyed[k].file_count; f++)
             add_file(&s->keyed[k].files[f], sum);
+    for (size_t f = 0; f < s->log_count; f++)
+        add_file(&s->logs[f], sum);
     for (size_t l = 0; l < s->list_count; l++)
         for (size_t i = 0; i < s->lists[l].item_count; i++) {
             sum->full_bytes += s->lists[l].items[i].len;
@@ -145,6 +153,25 @@ static enum rc check_name(const struct place *at, const char *what, const char *
     return RC_OK;
 }
 
+static enum rc check_size(const struct place *at, const struct state_file *file)
+{
+    if (file->size_bytes > INT64_MAX)
+        return broken(at, "%s: size %" PRIu64 " is past what a file can hold", file->path,
+                      file->size_bytes);
+    return RC_OK;
+}
+
+/* Beside _metadata in a savepoint, in taskowned/ else; under the same name. */
+static enum rc check_log(const struct place *at, const struct state_file *file)
+{
+    const char *path = file->path == NULL ? "" : file->path;
+
+    if (!(file->scope == FILE_EXCLUSIVE && layout_is_log(path)) &&
+        !(file->scope == FILE_TASKOWNED && layout_is_log_path(path)))
+        return broken(at, "\"%.300s\" is not the path of a log", path);
+    return check_size(at, file);
+}
+
 /* Inline content proves itself here; the path of others cannot leave the job's directory. */
 static enum rc check_file(const struct place *at, const struct state_file *file)
 {
@@ -173,10 +200,7 @@ static enum rc check_file(const struct place *at, const struct state_file *file)
     default:
         return broken(at, "file scope %d is unknown", (int)file->scope);
     }
-    if (file->size_bytes > INT64_MAX)
-        return broken(at, "%s: size %" PRIu64 " is past what a file can hold", file->path,
-                      file->size_bytes);
-    return RC_OK;
+    return check_size(at, file);
 }
 
 static enum rc check_state(const struct place *at, const struct state_desc *state)
@@ -340,10 +364,13 @@ static enum rc check_subtasks(struct place *at, const struct operator_meta *op)
         }
         if (seen[subtask->subtask_index]++ != 0)
             rc = broken(at, "occurs twice");
-        if (rc == RC_OK && subtask->finished && subtask->keyed_count + subtask->list_count > 0)
+        if (rc == RC_OK && subtask->finished && subtask->keyed_count + subtask->list_count +
+                                                             subtask->log_count > 0)
             rc = broken(at, "had finished and yet has state");
         for (size_t k = 0; k < subtask->keyed_count && rc == RC_OK; k++)
             rc = check_keyed(at, &subtask->keyed[k]);
+        for (size_t k = 0; k < subtask->log_count && rc == RC_OK; k++)
+            rc = check_log(at, &subtask->logs[k]);
         if (rc == RC_OK)
             rc = check_lists(at, subtask);
     }

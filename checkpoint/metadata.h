@@ -62,8 +62,8 @@ void metadata_copy(struct arena *to, const struct checkpoint_metadata *from,
 /* Bytes by where they lie, and those that this snapshot wrote. List items count as inline. */
 struct metadata_sizes {
     uint64_t full_bytes, new_bytes;
-    uint64_t shared_bytes, exclusive_bytes, inline_bytes; /* add up to full_bytes */
-    uint64_t file_count, shared_count, exclusive_count, inline_count;
+    uint64_t shared_bytes, exclusive_bytes, inline_bytes, log_bytes; /* add up to full_bytes */
+    uint64_t file_count, shared_count, exclusive_count, inline_count, log_count;
 };
 void metadata_sizes_of(const struct checkpoint_metadata *m, struct metadata_sizes *out);
 void subtask_metadata_sizes(const struct subtask_state *s, struct metadata_sizes *sum); /* adds */

@@ -158,6 +158,10 @@ static pb_subtask *put_subtask(struct arena *a, const struct subtask_state *subt
     out->lists = ARENA_ARRAY(a, subtask->list_count, pb_list *);
     for (size_t i = 0; i < subtask->list_count; i++)
         out->lists[i] = put_list(a, &subtask->lists[i]);
+    out->n_logs = subtask->log_count;
+    out->logs = ARENA_ARRAY(a, subtask->log_count, pb_file *);
+    for (size_t i = 0; i < subtask->log_count; i++)
+        out->logs[i] = put_file(a, &subtask->logs[i]);
     return out;
 }
 
@@ -492,6 +496,10 @@ static enum rc get_subtask(struct decoder *d, const pb_subtask *in, struct subta
     out->lists = ARENA_ARRAY(d->arena, in->n_lists, struct list_state);
     for (size_t i = 0; i < in->n_lists; i++)
         get_list(d, in->lists[i], &out->lists[i]);
+    out->log_count = in->n_logs;
+    out->logs = ARENA_ARRAY(d->arena, in->n_logs, struct state_file);
+    for (size_t i = 0; i < in->n_logs; i++)
+        RETURN_IF_ERR(get_file(d, in->logs[i], &out->logs[i]));
     return RC_OK;
 }
 

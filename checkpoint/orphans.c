@@ -18,6 +18,8 @@ const char *orphan_kind_str(enum orphan_kind kind)
         return "unreferenced shared file";
     case ORPHAN_UNNAMED:
         return "unreferenced file";
+    case ORPHAN_LOG:
+        return "unreferenced log";
     case ORPHAN_TEMP:
         return "temporary file";
     }
@@ -31,6 +33,9 @@ const char *orphan_reason_str(enum orphan_kind kind)
         return "it has no _metadata: it was never completed, or its deletion was cut short";
     case ORPHAN_SHARED:
         return "no checkpoint in this directory names it";
+    case ORPHAN_LOG:
+        return "no checkpoint in this directory names it: its rows were sent, or came after the "
+               "newest one and come again";
     case ORPHAN_UNNAMED:
         return "the _metadata beside it does not name it";
     case ORPHAN_TEMP:
@@ -46,6 +51,13 @@ void orphan_report_release(struct orphan_report *r)
     *r = (struct orphan_report){0};
 }
 
+struct found_log { /* in taskowned/ */
+    const char *path;
+    uint64_t size_bytes;
+    int64_t changed_wall_ms;
+    bool named;
+};
+
 /* Growing arrays while scanning; moved into the report's arena at the end. */
 struct scan {
     struct fs *fs;
@@ -55,6 +67,8 @@ struct scan {
     size_t orphan_count, orphan_cap;
     struct orphan_checkpoint *checkpoints;
     size_t checkpoint_count, checkpoint_cap;
+    struct found_log *logs; /* by path */
+    size_t log_count, log_cap;
     struct arena *one; /* of the snapshot at hand */
 };
 
@@ -123,7 +137,8 @@ static bool is_unnamed(const struct dir_sum *sum, const char *name)
     uint64_t index;
 
     if (sum->named == NULL ||
-        (!layout_parse_exclusive(name, &index) && !layout_parse_shared(name, &digest)))
+        (!layout_parse_exclusive(name, &index) && !layout_parse_shared(name, &digest) &&
+         !layout_is_log(name)))
         return false;
     return sum->named_count == 0 ||
            bsearch(&name, sum->named, sum->named_count, sizeof name, by_string) == NULL;
@@ -155,6 +170,21 @@ struct naming {
     size_t count, cap;
 };
 
+static int by_log_path(const void *a, const void *b)
+{
+    return strcmp(((const struct found_log *)a)->path, ((const struct found_log *)b)->path);
+}
+
+static void note_log(struct scan *s, const char *path)
+{
+    struct found_log key = {.path = path}, *found = NULL;
+
+    if (s->log_count > 0)
+        found = bsearch(&key, s->logs, s->log_count, sizeof key, by_log_path);
+    if (found != NULL)
+        found->named = true;
+}
+
 static enum rc note_file(void *ctx, const struct operator_meta *op UNUSED,
                          const struct subtask_state *subtask UNUSED, struct state_file *file,
                          struct err *err UNUSED)
@@ -163,6 +193,8 @@ static enum rc note_file(void *ctx, const struct operator_meta *op UNUSED,
 
     if (file->scope == FILE_SHARED)
         shared_files_use(&n->scan->r->shared, n->user, file->digest, file->size_bytes);
+    if (file->scope == FILE_TASKOWNED)
+        note_log(n->scan, file->resolved_path);
     if (file->scope != FILE_EXCLUSIVE)
         return RC_OK;
     if (n->count == n->cap) {
@@ -257,6 +289,51 @@ static enum rc sum_shared(struct scan *s, struct err *err)
     return RC_OK;
 }
 
+static enum rc list_log(void *ctx, const char *name, struct err *err)
+{
+    struct scan *s = ctx;
+    char path[FS_PATH_MAX];
+    struct fs_stat st;
+
+    RETURN_IF_ERR(path_join(path, sizeof path, s->dir, name, err));
+    if ((!layout_is_log(name) && !layout_is_temp(name)) || fs_stat(s->fs, path, &st, NULL) != RC_OK)
+        return RC_OK;
+    if (layout_is_temp(name)) {
+        add_orphan(s, ORPHAN_TEMP, path, st.size_bytes, fs_changed_wall_ms(&st));
+        return RC_OK;
+    }
+    if (s->log_count == s->log_cap) {
+        s->log_cap = s->log_cap == 0 ? 16 : s->log_cap * 2;
+        s->logs = mem_realloc(s->logs, s->log_cap * sizeof *s->logs);
+    }
+    s->logs[s->log_count++] = (struct found_log){arena_strdup(s->r->arena, path), st.size_bytes,
+                                                 fs_changed_wall_ms(&st), false};
+    return RC_OK;
+}
+
+static enum rc list_logs(struct scan *s, const char *dir, struct err *err)
+{
+    struct err local = {0};
+    enum rc rc;
+
+    s->dir = dir;
+    rc = fs_list(s->fs, dir, list_log, s, &local);
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        return err_set(err, rc, "%s", local.msg);
+    if (s->log_count > 0)
+        qsort(s->logs, s->log_count, sizeof *s->logs, by_log_path);
+    return RC_OK;
+}
+
+/* Once all snapshots are read. */
+static void sum_logs(struct scan *s)
+{
+    for (size_t i = 0; s->r->unreadable_count == 0 && i < s->log_count; i++)
+        if (!s->logs[i].named)
+            add_orphan(s, ORPHAN_LOG, s->logs[i].path, s->logs[i].size_bytes,
+                       s->logs[i].changed_wall_ms);
+}
+
 static enum rc list_shared_temp(void *ctx, const char *name, struct err *err)
 {
     struct scan *s = ctx;
@@ -306,7 +383,7 @@ static enum rc scan_job(struct scan *s, const char *job_dir, orphan_visit_fn *vi
                         struct err *err)
 {
     struct err local = {0};
-    char shared_dir[FS_PATH_MAX];
+    char shared_dir[FS_PATH_MAX], taskowned_dir[FS_PATH_MAX];
     enum rc rc;
 
     s->dir = job_dir;
@@ -316,7 +393,10 @@ static enum rc scan_job(struct scan *s, const char *job_dir, orphan_visit_fn *vi
     /* Before the checkpoints: what one of a running job comes to name after this is looked up. */
     RETURN_IF_ERR(path_join(shared_dir, sizeof shared_dir, job_dir, LAYOUT_SHARED, err));
     RETURN_IF_ERR(shared_files_list(&s->r->shared, s->fs, shared_dir, err));
+    RETURN_IF_ERR(path_join(taskowned_dir, sizeof taskowned_dir, job_dir, LAYOUT_TASKOWNED, err));
+    RETURN_IF_ERR(list_logs(s, taskowned_dir, err));
     RETURN_IF_ERR(read_checkpoints(s, visit, ctx, err));
+    sum_logs(s);
     s->dir = shared_dir;
     rc = fs_list(s->fs, shared_dir, list_shared_temp, s, &local);
     if (rc != RC_OK && rc != RC_NOT_FOUND)
@@ -347,6 +427,7 @@ static void scan_end(struct scan *s)
     }
     mem_free(s->orphans);
     mem_free(s->checkpoints);
+    mem_free(s->logs);
     arena_free(s->one);
 }
 

@@ -1,9 +1,9 @@
 /* orphans.h - what lies in a job's directory, or a savepoint's, although no _metadata names it.
  *
- * Four sorts: a chk-<n> or savepoint without _metadata, a shared file that nobody names, a file of
- * one snapshot that its _metadata does not name, a temporary file. Only names that layout.h makes
- * are ever listed: strangers are nobody's to delete. taskowned/ is left alone. While a _metadata is
- * unreadable no shared file is an orphan: it may name any of them.
+ * Five sorts: a chk-<n> or savepoint without _metadata, a shared file or a log that nobody names, a
+ * file of one snapshot that its _metadata does not name, a temporary file. Only names that layout.h
+ * makes are ever listed: strangers are nobody's to delete. While a _metadata is unreadable no shared
+ * file and no log is an orphan: it may name any of them.
  *
  * Checkpoints are read one at a time, so memory grows with their number and that of the files in
  * shared/, not with what they name. Thread: any.
@@ -20,6 +20,7 @@ enum orphan_kind {
     ORPHAN_INCOMPLETE, /* a directory chk-<n> or savepoint-.. without _metadata, with all in it */
     ORPHAN_SHARED,     /* shared/<hex>.sst that no _metadata names */
     ORPHAN_UNNAMED,    /* s-<k>.bin or <hex>.sst beside a _metadata that does not name it */
+    ORPHAN_LOG,        /* taskowned/<log> that no _metadata names */
     ORPHAN_TEMP,       /* a copy, _metadata or note that was under way */
 };
 const char *orphan_kind_str(enum orphan_kind kind);   /* "incomplete checkpoint" */

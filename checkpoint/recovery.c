@@ -18,7 +18,7 @@ void recovered_release(struct recovered *r)
 
 struct resolve {
     struct arena *arena;
-    const char *dir, *shared_dir; /* of _metadata; beside it */
+    const char *dir, *shared_dir, *taskowned_dir; /* of _metadata; beside it */
 };
 
 static enum rc resolve_file(void *ctx, const struct operator_meta *op UNUSED,
@@ -32,6 +32,9 @@ static enum rc resolve_file(void *ctx, const struct operator_meta *op UNUSED,
     else if (file->scope == FILE_SHARED)
         file->resolved_path = arena_printf(r->arena, "%s/%s", r->shared_dir,
                                            file->path + strlen(LAYOUT_SHARED_PREFIX));
+    else if (file->scope == FILE_TASKOWNED)
+        file->resolved_path = arena_printf(r->arena, "%s/%s", r->taskowned_dir,
+                                           file->path + strlen(LAYOUT_LOG_PREFIX));
     return RC_OK;
 }
 
@@ -50,8 +53,10 @@ enum rc recovery_read_metadata(struct fs *fs, const char *dir, struct arena *are
     GOTO_IF_ERR(fs_read_all(fs, path, METADATA_BYTES_MAX, &file, err));
     *metadata_bytes = file.len;
     GOTO_IF_ERR(metadata_own_decode(buf_bytes(&file), arena, arena_strdup(arena, path), out, err));
-    resolve.shared_dir =
-        arena_printf(arena, "%s/%s", strcmp(job_dir, "/") == 0 ? "" : job_dir, LAYOUT_SHARED);
+    if (strcmp(job_dir, "/") == 0)
+        job_dir[0] = '\0';
+    resolve.shared_dir = arena_printf(arena, "%s/%s", job_dir, LAYOUT_SHARED);
+    resolve.taskowned_dir = arena_printf(arena, "%s/%s", job_dir, LAYOUT_TASKOWNED);
     GOTO_IF_ERR(metadata_each_file(out, resolve_file, &resolve, err));
 out:
     buf_release(&file);

@@ -20,7 +20,8 @@
  * knows. A name in CONDEMNED is in the hand-over queue.
  *
  * A crash anywhere leaves a file too many, never one too few. After: SharedStateRegistryImpl
- * (flink-runtime); differs: names are content, reservations exist.
+ * (flink-runtime); differs: names are content, reservations exist. Logs in taskowned/ (storage_hold)
+ * are entries like others; a task's hold is a use under an id that is no checkpoint's.
  */
 #ifndef VARVE_CHECKPOINT_SHARED_REGISTRY_H
 #define VARVE_CHECKPOINT_SHARED_REGISTRY_H

@@ -38,7 +38,7 @@ static enum rc sort_out(void *ctx, const char *name, struct err *err UNUSED)
     uint64_t index;
 
     if (!layout_parse_exclusive(name, &index) && !layout_parse_shared(name, &digest) &&
-        !layout_is_temp(name)) {
+        !layout_is_log(name) && !layout_is_temp(name)) {
         l->stranger = arena_strdup(l->arena, name);
         return RC_OK;
     }

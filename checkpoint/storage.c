@@ -10,6 +10,7 @@
 #include "checkpoint/storage_priv.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #define WRITE_BUFFER_MIN 4096u
 
@@ -79,6 +80,7 @@ static enum rc open_storage_dir(struct storage *s, const char *dir, const char *
     RETURN_IF_ERR(fs_mkdirs(s->env.fs, s->job_dir, err));
     RETURN_IF_ERR(job_dir_lock(s->env.fs, s->job_dir, holder, &s->lock, err));
     transfer_init(&s->to_shared, &s->env, s->shared_dir);
+    transfer_init(&s->to_taskowned, &s->env, s->taskowned_dir);
     return make_dirs(s, dir, err);
 }
 
@@ -93,7 +95,7 @@ static enum rc register_file(void *ctx, const struct operator_meta *op UNUSED,
 {
     const struct registration *r = ctx;
 
-    if (file->scope != FILE_SHARED)
+    if (file->scope != FILE_SHARED && file->scope != FILE_TASKOWNED)
         return RC_OK;
     return shared_registry_restore(r->storage->registry, r->checkpoint_id, path_base(file->path),
                                    file->size_bytes, file->digest, false, err);
@@ -132,6 +134,9 @@ static enum rc register_checkpoint(void *ctx, const struct orphan_report *report
     log_line(s->env.log, LOG_WARN,
              "checkpoint cannot be read: no shared file is deleted dir=%s reason=\"%s\"", c->dir,
              c->reason);
+    mutex_lock(&s->mutex);
+    s->keeps_logs = true;
+    mutex_unlock(&s->mutex);
     return fs_list(s->env.fs, s->shared_dir, pin_file, &r, err);
 }
 
@@ -206,6 +211,7 @@ void storage_close(struct storage *s) NO_THREAD_SAFETY
     ASSERT(s->attempt_count == 0);
     fs_abandon(&s->lock);
     transfer_release(&s->to_shared);
+    transfer_release(&s->to_taskowned);
     for (size_t i = 0; i < s->undone_count; i++)
         mem_free(s->undone[i].dir);
     mem_free(s->undone);
@@ -231,6 +237,24 @@ const char *storage_taskowned_dir(const struct storage *s)
     return s->taskowned_dir;
 }
 
+enum rc storage_hold(struct storage *s, const char *name, uint64_t size_bytes,
+                     struct digest128 digest, uint64_t *hold, struct err *err)
+{
+    enum rc rc;
+
+    ASSERT(layout_is_log(name));
+    mutex_lock(&s->mutex);
+    *hold = LAYOUT_CHECKPOINT_ID_MAX + ++s->hold_count; /* no checkpoint's */
+    rc = shared_registry_restore(s->registry, *hold, name, size_bytes, digest, true, err);
+    mutex_unlock(&s->mutex);
+    return rc;
+}
+
+void storage_release_hold(struct storage *s, uint64_t hold)
+{
+    storage_release_uses(s, hold, false);
+}
+
 /* ---- restored snapshot ---------------------------------------------------------------------- */
 
 struct adoption {
@@ -239,23 +263,39 @@ struct adoption {
     uint64_t checkpoint_id;
 };
 
+/* Where a restored file belongs in this job's directory. */
+static void own_place(struct storage *s, const struct state_file *file,
+                      char name[LAYOUT_FILE_NAME_MAX + 1], const char **dir, struct transfer **to)
+{
+    bool log = layout_is_log(path_base(file->path));
+
+    *dir = log ? s->taskowned_dir : s->shared_dir;
+    *to = log ? &s->to_taskowned : &s->to_shared;
+    if (log)
+        snprintf(name, LAYOUT_FILE_NAME_MAX + 1, "%s", path_base(file->path));
+    else
+        layout_shared_name(file->digest, name);
+}
+
 static enum rc adopt_file(void *ctx, const struct operator_meta *op,
                           const struct subtask_state *subtask, struct state_file *file,
                           struct err *err)
 {
     const struct adoption *a = ctx;
     struct storage *s = a->storage;
-    char name[LAYOUT_NAME_MAX], own[FS_PATH_MAX];
+    char name[LAYOUT_FILE_NAME_MAX + 1], own[FS_PATH_MAX];
+    struct transfer *to;
+    const char *dir;
     enum transfer_how how;
     enum rc rc;
 
     if (file->scope == FILE_INLINE)
         return RC_OK;
-    layout_shared_name(file->digest, name);
-    GOTO_IF_ERR(path_join(own, sizeof own, s->shared_dir, name, err));
+    own_place(s, file, name, &dir, &to);
+    GOTO_IF_ERR(path_join(own, sizeof own, dir, name, err));
     if (strcmp(own, file->resolved_path) != 0) /* else restored from this very directory */
-        GOTO_IF_ERR(transfer_place(&s->to_shared, file->resolved_path, name, file->size_bytes,
-                                   file->digest, &how, err));
+        GOTO_IF_ERR((dir == s->taskowned_dir ? transfer_file : transfer_place)(
+            to, file->resolved_path, name, file->size_bytes, file->digest, &how, err));
     mutex_lock(&s->mutex);
     rc = shared_registry_restore(s->registry, a->checkpoint_id, name, file->size_bytes,
                                  file->digest, true, err);
@@ -487,8 +527,10 @@ static bool delete_one(struct storage *s, size_t *deleted, enum rc *rc, struct e
     mutex_lock(&s->mutex);
     found = shared_registry_take_condemned(s->registry, &name, 1) == 1;
     if (found && shared_registry_begin_delete(s->registry, name)) {
-        *rc = path_join(path, sizeof path, s->shared_dir, name, &local);
-        if (*rc == RC_OK)
+        bool log = layout_is_log(name);
+
+        *rc = path_join(path, sizeof path, log ? s->taskowned_dir : s->shared_dir, name, &local);
+        if (*rc == RC_OK && !(log && s->keeps_logs))
             *rc = fs_unlink(s->env.fs, path, &local);
         if (*rc == RC_OK)
             (*deleted)++;

@@ -59,6 +59,16 @@ uint64_t storage_newest_seen_id(const struct storage *s);
 /* "<job dir>/taskowned", or NULL. */
 const char *storage_taskowned_dir(const struct storage *s);
 
+/* ---- logs in taskowned/ ---------------------------------------------------------------------- */
+
+/* A task makes its logs there itself: one that it has finished, durable with its name, it holds
+ * until the log is of no more use to it. So long, and while a retained checkpoint or an attempt
+ * names it, the log stays; then storage_clean deletes it. *hold for the release. RC_CORRUPT: it is
+ * known with another size or digest. Any thread. */
+MUST_USE enum rc storage_hold(struct storage *s, const char *name, uint64_t size_bytes,
+                              struct digest128 digest, uint64_t *hold, struct err *err);
+void storage_release_hold(struct storage *s, uint64_t hold);
+
 /* ---- restored snapshot (ownership) ---------------------------------------------------------- */
 
 /* Bring every file of a restored snapshot into this job's own shared/ (hard link, reflink or copy),

@@ -23,7 +23,7 @@ struct storage {
     uint64_t inline_threshold_bytes, write_buffer_bytes, memory_state_limit_bytes;
     uint64_t newest_seen_id; /* at open */
     uint64_t savepoint_mark; /* made here; 0: none. Driver's */
-    struct transfer to_shared;
+    struct transfer to_shared, to_taskowned;
     struct rng rng; /* savepoint names; driver's */
 
     struct mutex mutex; /* the registry's; held over unlinks of shared files */
@@ -31,6 +31,8 @@ struct storage {
     struct undone *undone GUARDED_BY(mutex);
     size_t undone_count GUARDED_BY(mutex), undone_cap GUARDED_BY(mutex);
     uint32_t attempt_count GUARDED_BY(mutex);
+    uint64_t hold_count GUARDED_BY(mutex); /* ever */
+    bool keeps_logs GUARDED_BY(mutex);     /* an unreadable _metadata may name any of them */
     uint64_t floor_id GUARDED_BY(mutex); /* new ids are above it (C9) */
     /* The restored snapshot. */
     uint64_t restored_id GUARDED_BY(mutex); /* 0: none */

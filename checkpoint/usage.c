@@ -159,7 +159,7 @@ static enum rc walk_dir(struct walk w, struct err *err);
 static enum rc walk_name(void *ctx, const char *name, struct err *err)
 {
     const struct walk *w = ctx;
-    bool own = w->own || (w->above && is_jobs_own(name));
+    bool own = (w->own || (w->above && is_jobs_own(name))) && !layout_is_log(name);
     char path[FS_PATH_MAX];
     struct fs_stat st;
 

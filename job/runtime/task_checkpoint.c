@@ -119,7 +119,9 @@ static void part_run(struct async_job *job)
     enum rc rc = RC_OK;
 
     for (uint32_t i = 0; i < t->operator_count && rc == RC_OK; i++) {
-        if (p->snapshots[i] == NULL)
+        for (size_t k = 0; k < p->states[i].log_count && rc == RC_OK; k++)
+            rc = p->target->ops->publish_log(p->target, p->arena, &p->states[i].logs[k], &err);
+        if (p->snapshots[i] == NULL || rc != RC_OK)
             continue;
         p->states[i].keyed = ARENA_NEW(p->arena, struct keyed_handle);
         p->states[i].keyed_count = 1;
@@ -190,8 +192,7 @@ static void part_free(struct async_part *p)
 }
 
 /* The synchronous part: no I/O but what a sink needs to close its files. */
-static enum rc snapshot_chain(struct task *t, struct async_part *p, bool *has_keyed,
-                              struct err *err)
+static enum rc snapshot_chain(struct task *t, struct async_part *p, bool *has_work, struct err *err)
 {
     uint64_t id = p->barrier.checkpoint_id;
 
@@ -204,12 +205,13 @@ static enum rc snapshot_chain(struct task *t, struct async_part *p, bool *has_ke
             rc = l->op->ops->snapshot(l->op, &p->barrier, err);
         if (rc == RC_OK && l->keyed != NULL) {
             rc = keyed_snapshot_begin(l->keyed, id, &p->snapshots[i], err);
-            *has_keyed = true;
+            *has_work = true;
         }
         if (rc != RC_OK)
             return err_wrap(err, rc, "snapshot for checkpoint %llu: %s", (unsigned long long)id,
                             t->vertex->operators[i].name);
-        operator_state_snapshot(l->state, p->arena, &p->states[i].lists, &p->states[i].list_count);
+        operator_state_snapshot(l->state, p->arena, &p->states[i]);
+        *has_work = *has_work || p->states[i].log_count > 0;
     }
     return RC_OK;
 }
@@ -248,7 +250,7 @@ enum rc task_barrier(struct task *t, int64_t now, struct err *err)
 {
     uint64_t id = t->barrier.checkpoint_id;
     struct async_part *p;
-    bool has_keyed = false;
+    bool has_work = false;
     enum rc rc;
 
     t->barrier_held = false;
@@ -259,7 +261,7 @@ enum rc task_barrier(struct task *t, int64_t now, struct err *err)
         return RC_OK; /* given up meanwhile: everybody has been or will be told */
     p = part_new(t, &t->triggers[0], now);
     remove_trigger(t, 0);
-    rc = snapshot_chain(t, p, &has_keyed, err);
+    rc = snapshot_chain(t, p, &has_work, err);
     if (rc != RC_OK) {
         part_free(p);
         return rc;
@@ -271,7 +273,7 @@ enum rc task_barrier(struct task *t, int64_t now, struct err *err)
     p->start_mono_ns = clock_mono_ns(t->config.env->clock);
     p->stats.sync_ms = (p->start_mono_ns - now) / NS_PER_MS;
     t->async_count++;
-    if (has_keyed)
+    if (has_work)
         executor_submit(t->runnable.executor, &p->job);
     else
         part_run(&p->job);

@@ -8,16 +8,15 @@ START_TEST(what_is_set_is_snapshot_and_comes_back)
     struct arena *a = arena_new(0);
     struct bytes items[] = {bytes_of_str("one"), {NULL, 0}, bytes_of_str("three")};
     const struct bytes *got;
-    struct list_state *lists;
-    size_t count;
+    struct subtask_state snapshot;
 
     operator_state_set(s, "pos", LIST_SPLIT, items, 3);
     operator_state_set(s, "rules", LIST_BROADCAST, items, 1);
     operator_state_set(s, "pos", LIST_UNION, items + 1, 2); /* replaces */
-    operator_state_snapshot(s, a, &lists, &count);
+    operator_state_snapshot(s, a, &snapshot);
     operator_state_free(s);
-    ck_assert_uint_eq(count, 2);
-    operator_state_restore(again, lists, count);
+    ck_assert_uint_eq(snapshot.list_count, 2);
+    operator_state_restore(again, snapshot.lists, snapshot.list_count);
     arena_free(a);
     ck_assert_uint_eq(operator_state_restored(again, "pos", &got), 2);
     ck_assert_uint_eq(got[0].len, 0);
@@ -35,14 +34,13 @@ START_TEST(list_may_be_set_from_its_own_items)
     struct operator_state *s = operator_state_new();
     struct arena *a = arena_new(0);
     struct bytes item = bytes_of_str("kept");
-    struct list_state *lists;
-    size_t count;
+    struct subtask_state snapshot;
 
     operator_state_set(s, "l", LIST_SPLIT, &item, 1);
-    operator_state_snapshot(s, a, &lists, &count);
-    operator_state_set(s, "l", LIST_SPLIT, lists[0].items, 1);
-    operator_state_snapshot(s, a, &lists, &count);
-    ck_assert_bytes_str(lists[0].items[0], "kept");
+    operator_state_snapshot(s, a, &snapshot);
+    operator_state_set(s, "l", LIST_SPLIT, snapshot.lists[0].items, 1);
+    operator_state_snapshot(s, a, &snapshot);
+    ck_assert_bytes_str(snapshot.lists[0].items[0], "kept");
     arena_free(a);
     operator_state_free(s);
 }
@@ -52,11 +50,11 @@ START_TEST(snapshot_of_nothing_is_empty)
 {
     struct operator_state *s = operator_state_new();
     struct arena *a = arena_new(0);
-    struct list_state *lists;
-    size_t count = 9;
+    struct subtask_state snapshot = {.list_count = 9, .log_count = 9};
 
-    operator_state_snapshot(s, a, &lists, &count);
-    ck_assert_uint_eq(count, 0);
+    operator_state_snapshot(s, a, &snapshot);
+    ck_assert_uint_eq(snapshot.list_count, 0);
+    ck_assert_uint_eq(snapshot.log_count, 0);
     arena_free(a);
     operator_state_free(s);
     operator_state_free(NULL);

@@ -226,6 +226,7 @@ START_TEST(final_results_are_not_repeated_after_a_restore)
     struct barrier barrier = {.checkpoint_id = 1, .kind = CHECKPOINT_PERIODIC, .exactly_once = true};
     struct aggregate_spec spec;
     struct list_state *lists;
+    struct subtask_state snapshot;
     size_t list_count;
 
     rig_init(&r, 2);
@@ -238,7 +239,9 @@ START_TEST(final_results_are_not_repeated_after_a_restore)
     drain(&r);
     expect(&r, "+I[a, 1]\n");
     ck_assert_ok(r.op->ops->snapshot(r.op, &barrier, &err));
-    operator_state_snapshot(r.ctx.state, r.arena, &lists, &list_count);
+    operator_state_snapshot(r.ctx.state, r.arena, &snapshot);
+    lists = snapshot.lists;
+    list_count = snapshot.list_count;
     r.op->ops->close(r.op, false);
     operator_state_free(r.ctx.state);
     r.ctx.state = operator_state_new();
@@ -362,6 +365,7 @@ START_TEST(open_windows_and_the_watermark_survive_a_restore)
     struct barrier barrier = {.checkpoint_id = 1, .kind = CHECKPOINT_PERIODIC, .exactly_once = true};
     struct window_spec spec;
     struct list_state *lists;
+    struct subtask_state snapshot;
     size_t list_count;
 
     rig_init(&r, 4);
@@ -373,7 +377,9 @@ START_TEST(open_windows_and_the_watermark_survive_a_restore)
     watermark(&r, 12000);
     expect(&r, "+I[a, 1, 1970-01-01 00:00:00.000, 1970-01-01 00:00:10.000]\n");
     ck_assert_ok(r.op->ops->snapshot(r.op, &barrier, &err));
-    operator_state_snapshot(r.ctx.state, r.arena, &lists, &list_count);
+    operator_state_snapshot(r.ctx.state, r.arena, &snapshot);
+    lists = snapshot.lists;
+    list_count = snapshot.list_count;
     r.op->ops->close(r.op, false);
     operator_state_free(r.ctx.state);
     r.ctx.state = operator_state_new();

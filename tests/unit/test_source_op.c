@@ -194,6 +194,7 @@ END_TEST
 START_TEST(a_barrier_keeps_the_position)
 {
     struct list_state *lists;
+    struct subtask_state snapshot;
     struct barrier barrier = {0};
     struct fixture f;
     int64_t retry;
@@ -204,7 +205,9 @@ START_TEST(a_barrier_keeps_the_position)
     open_all(&f, 1, NULL, 0);
     ck_assert_int_eq(poll(&f, 0, &retry), SOURCE_ROWS);
     ck_assert_ok(f.op[0]->ops->snapshot(f.op[0], &barrier, &err));
-    operator_state_snapshot(f.state[0], f.arena, &lists, &count);
+    operator_state_snapshot(f.state[0], f.arena, &snapshot);
+    lists = snapshot.lists;
+    count = snapshot.list_count;
     ck_assert_uint_eq(count, 1);
     ck_assert_str_eq(lists[0].name, "source-positions");
     ck_assert_int_eq(lists[0].mode, LIST_UNION);
