@@ -78,6 +78,8 @@ static enum rc make_dirs(struct state_dir *d, const char *path, struct err *err)
 {
     char absolute[FS_PATH_MAX], part[FS_PATH_MAX];
 
+    if (path_is_remote(path))
+        return err_set(err, RC_UNSUPPORTED, "%s: a directory of snapshots is a local one", path);
     RETURN_IF_ERR(path_absolute(absolute, sizeof absolute, path, err));
     d->path = mem_strdup(absolute);
     RETURN_IF_ERR(path_join(part, sizeof part, d->path, "shared", err));
@@ -360,7 +362,7 @@ enum rc state_dir_publish(struct state_dir_write *w, const struct keyed_handle *
     mutex_lock(&d->publish_mutex);
     rc = fs_exists(d->env.fs, path)
              ? err_set(err, RC_EXISTS, "%s is there", path)
-             : fs_publish(d->env.fs, d->path, temp, w->file_name, buf_bytes(&bytes), err);
+             : fs_publish(d->env.fs, d->path, temp, w->file_name, buf_bytes(&bytes), FS_PUBLISH_NEW, err);
     mutex_unlock(&d->publish_mutex);
     buf_release(&bytes);
     return rc;

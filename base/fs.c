@@ -4,9 +4,59 @@
 #include "base/arena.h"
 
 #include <errno.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define COPY_PIECE ((size_t)1 << 20)
+
+/* A failure that was kept apart is the caller's after all. */
+static enum rc err_pass(struct err *err, const struct err *local)
+{
+    if (err != NULL && err->rc == RC_OK)
+        *err = *local;
+    return local->rc;
+}
+
+/* ---- kinds of paths ------------------------------------------------------------------------- */
+
+/* Length of "<scheme>:" when a slash follows it, else 0: "s3://b" has a scheme, "a:b.csv" is a
+ * name. */
+static size_t scheme_len(const char *uri)
+{
+    size_t len = strspn(uri, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+
+    return len > 0 && uri[len] == ':' && uri[len + 1] == '/' ? len + 1 : 0;
+}
+
+/* Length of "<scheme>://<authority>", 0: the path is local. */
+static size_t remote_root_len(const char *path)
+{
+    size_t scheme = scheme_len(path);
+
+    return scheme > 0 && path[scheme + 1] == '/' ? scheme + 2 + strcspn(path + scheme + 2, "/") : 0;
+}
+
+static bool is_remote_root(const char *path)
+{
+    size_t root = remote_root_len(path);
+
+    return root > 0 && path[root + strspn(path + root, "/")] == '\0';
+}
+
+bool path_is_remote(const char *path)
+{
+    return remote_root_len(path) > 0;
+}
+
+bool path_is_absolute(const char *path)
+{
+    return path[0] == '/' || path_is_remote(path);
+}
+
+void path_to_uri(const char *path, struct buf *out)
+{
+    buf_printf(out, "%s%s", path_is_remote(path) ? "" : "file:", path);
+}
 
 /* ---- wrappers ------------------------------------------------------------------------------- */
 
@@ -166,20 +216,55 @@ enum rc fs_lock(struct fs *fs, const char *path, struct fs_file **out, struct er
     return fs->ops->lock(fs, path, out, err);
 }
 
+/* A file of its own, so that the lock itself need not be writable. */
+static enum rc write_lock_text(struct fs_file *lock, struct bytes text, struct err *err)
+{
+    struct fs_file *file = NULL;
+    enum rc rc;
+
+    GOTO_IF_ERR(fs_open_append(lock->fs, lock->path, 0, &file, err));
+    GOTO_IF_ERR(fs_append(file, text, err));
+    GOTO_IF_ERR(fs_close(&file, err));
+out:
+    fs_abandon(&file);
+    return rc;
+}
+
+enum rc fs_lock_say(struct fs_file *lock, struct bytes text, struct err *err)
+{
+    ASSERT(text.len <= FS_LOCK_TEXT_MAX);
+    if (lock->fs->ops->lock_say == NULL)
+        return write_lock_text(lock, text, err);
+    return lock->fs->ops->lock_say(lock, text, err);
+}
+
+enum rc fs_lock_probe(struct fs *fs, const char *path, bool *held, struct err *err)
+{
+    struct err local = {0};
+    struct fs_file *lock = NULL;
+    enum rc rc;
+
+    *held = false;
+    RETURN_IF_ERR(check_path("lock", path, err));
+    if (fs->ops->lock_probe != NULL)
+        return fs->ops->lock_probe(fs, path, held, err);
+    rc = fs_lock(fs, path, &lock, &local);
+    fs_abandon(&lock);
+    *held = rc == RC_STATE;
+    return rc == RC_OK || *held ? RC_OK : err_pass(err, &local);
+}
+
+bool fs_appears_whole(struct fs *fs, const char *path)
+{
+    return fs->ops->appears_whole != NULL && fs->ops->appears_whole(fs, path);
+}
+
 uint64_t fs_open_files_max(struct fs *fs)
 {
     return fs->ops->open_files_max == NULL ? UINT64_MAX : fs->ops->open_files_max(fs);
 }
 
 /* ---- directories ---------------------------------------------------------------------------- */
-
-/* A failure that was kept apart is the caller's after all. */
-static enum rc err_pass(struct err *err, const struct err *local)
-{
-    if (err != NULL && err->rc == RC_OK)
-        *err = *local;
-    return local->rc;
-}
 
 static enum rc sync_parent(struct fs *fs, const char *path, struct err *err)
 {
@@ -211,12 +296,12 @@ enum rc fs_mkdirs(struct fs *fs, const char *path, struct err *err)
 {
     struct err local = {0};
     char parent[FS_PATH_MAX];
-    bool is_top; /* "/" and "." are always there */
+    bool is_top; /* "/", "." and "s3://bucket" are always there */
     enum rc rc;
 
     RETURN_IF_ERR(check_path("make directory", path, err));
     RETURN_IF_ERR(path_dir(parent, sizeof parent, path, err));
-    is_top = strcmp(parent, "/") == 0 || strcmp(parent, ".") == 0;
+    is_top = strcmp(parent, "/") == 0 || strcmp(parent, ".") == 0 || is_remote_root(parent);
     rc = fs_mkdir(fs, path, &local);
     if (rc == RC_OK && !is_top)
         RETURN_IF_ERR(accept_existing_dir(fs, parent, err));
@@ -317,8 +402,8 @@ out:
     return rc;
 }
 
-enum rc fs_publish(struct fs *fs, const char *dir, const char *temp, const char *name,
-                   struct bytes content, struct err *err)
+static enum rc publish_by_rename(struct fs *fs, const char *dir, const char *temp,
+                                 const char *name, struct bytes content, struct err *err)
 {
     char temp_path[FS_PATH_MAX], path[FS_PATH_MAX];
     struct fs_file *file = NULL;
@@ -335,6 +420,14 @@ enum rc fs_publish(struct fs *fs, const char *dir, const char *temp, const char 
 out:
     fs_abandon(&file); /* no-op once closed */
     return rc;
+}
+
+enum rc fs_publish(struct fs *fs, const char *dir, const char *temp, const char *name,
+                   struct bytes content, enum fs_publish_mode mode, struct err *err)
+{
+    if (fs->ops->publish != NULL)
+        return fs->ops->publish(fs, dir, temp, name, content, mode, err);
+    return publish_by_rename(fs, dir, temp, name, content, err);
 }
 
 static enum rc copy_content(struct fs_file *from, struct fs_file *to, struct err *err)
@@ -369,7 +462,7 @@ enum rc fs_copy(struct fs *fs, const char *from, const char *to, struct err *err
 out:
     fs_abandon(&in);
     fs_abandon(&copy);
-    if (rc != RC_OK && created) {
+    if (rc != RC_OK && created && !fs_appears_whole(fs, to)) {
         enum rc cleanup UNUSED = fs_unlink(fs, to, NULL); /* half a copy helps nobody */
     }
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "copy %s to %s", from, to);
@@ -417,39 +510,65 @@ const char *path_base(const char *path)
 
 enum rc path_dir(char *out, size_t cap, const char *path, struct err *err)
 {
-    size_t len = strlen(path), at = 0;
+    size_t root = remote_root_len(path), len = strlen(path), at = 0, least = root > 0 ? root : 1;
 
     ASSERT(cap > 0);
-    while (len > 1 && path[len - 1] == '/') /* "/a/b/" lies in "/a" */
+    while (len > least && path[len - 1] == '/') /* "/a/b/" lies in "/a" */
         len--;
-    while (len > 0 && path[len - 1] != '/')
+    while (len > root && path[len - 1] != '/')
         len--;
-    while (len > 1 && path[len - 1] == '/')
+    while (len > least && path[len - 1] == '/')
         len--;
     if (len == 0)
         return path_put(out, cap, ".", 1, &at, err);
     return path_put(out, cap, path, len, &at, err);
 }
 
-/* Length of "<scheme>:" when a slash follows it, else 0: "s3://b" has a scheme, "a:b.csv" is a
- * name. */
-static size_t scheme_len(const char *uri)
-{
-    size_t len = strspn(uri, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+/* The schemes of remote files and their other names. */
+static const struct {
+    const char *name, *canonical;
+} remote_schemes[] = {
+    {"hdfs", "hdfs"}, {"webhdfs", "hdfs"}, {"swebhdfs", "swebhdfs"},
+    {"s3", "s3"},     {"s3a", "s3"},       {"s3p", "s3"},
+};
 
-    return len > 0 && uri[len] == ':' && uri[len + 1] == '/' ? len + 1 : 0;
+static const char *canonical_scheme(const char *uri, size_t len)
+{
+    for (size_t i = 0; i < ARRAY_LEN(remote_schemes); i++)
+        if (strlen(remote_schemes[i].name) == len && strncasecmp(uri, remote_schemes[i].name, len) == 0)
+            return remote_schemes[i].canonical;
+    return NULL;
+}
+
+/* `scheme`: canonical; rest: behind "<scheme>:", a slash first. */
+static enum rc remote_from_uri(char *out, size_t cap, const char *scheme, const char *rest,
+                               const char *uri, struct err *err)
+{
+    size_t authority = rest[1] == '/' ? strcspn(rest + 2, "/") : 0, at = 0;
+
+    if (authority == 0)
+        return err_set(err, RC_INVALID, "%.200s: %s stands between \"://\" and the path", uri,
+                       strcmp(scheme, "s3") == 0 ? "the bucket" : "host:port of the name node's HTTP server");
+    if (memchr(rest + 2, '@', authority) != NULL)
+        return err_set(err, RC_INVALID, "%s: a path holds no user and no secret", scheme);
+    RETURN_IF_ERR(path_put(out, cap, scheme, strlen(scheme), &at, err));
+    RETURN_IF_ERR(path_put(out, cap, ":", 1, &at, err));
+    return path_put(out, cap, rest, strlen(rest), &at, err);
 }
 
 enum rc path_from_uri(char *out, size_t cap, const char *uri, struct err *err)
 {
     size_t scheme = scheme_len(uri), at = 0;
-    const char *path = uri + scheme;
+    const char *path = uri + scheme, *remote;
 
     ASSERT(cap > 0);
+    remote = scheme > 0 ? canonical_scheme(uri, scheme - 1) : NULL;
+    if (remote != NULL)
+        return remote_from_uri(out, cap, remote, path, uri, err);
     if (scheme > 0 && strncmp(uri, "file:", scheme) != 0)
         return err_set(err, RC_UNSUPPORTED,
-                       "%.200s: only local files (\"/path\", \"file:///path\"), not %.*s", uri,
-                       (int)scheme, uri);
+                       "%.200s: only local files (\"/path\", \"file:///path\"), hdfs:// and s3://, not %.*s",
+                       uri, (int)scheme, uri);
     if (scheme > 0 && path[1] == '/') { /* an authority: empty, or this machine */
         path += 2;
         if (strncmp(path, "localhost/", 10) == 0)
@@ -464,16 +583,18 @@ enum rc path_from_uri(char *out, size_t cap, const char *uri, struct err *err)
     return path_put(out, cap, path, strlen(path), &at, err);
 }
 
-/* Append the components of `path` to the absolute path in out, which has no slash at its end. */
-static enum rc add_components(char *out, size_t cap, size_t *at, const char *path, struct err *err)
+/* Append the components of `path` to the absolute path in out, which has no slash at its end; its first
+ * `root` bytes stay. */
+static enum rc add_components(char *out, size_t cap, size_t *at, size_t root, const char *path,
+                              struct err *err)
 {
     while (*path != '\0') {
         size_t len = strcspn(path, "/");
 
         if (len == 2 && strncmp(path, "..", 2) == 0) {
-            while (*at > 0 && out[*at - 1] != '/')
+            while (*at > root && out[*at - 1] != '/')
                 --*at;
-            if (*at > 0)
+            if (*at > root)
                 --*at; /* the slash */
             out[*at] = '\0';
         } else if (len > 0 && !(len == 1 && path[0] == '.')) {
@@ -488,15 +609,17 @@ static enum rc add_components(char *out, size_t cap, size_t *at, const char *pat
 enum rc path_absolute(char *out, size_t cap, const char *path, struct err *err)
 {
     char here[FS_PATH_MAX];
-    size_t at = 0;
+    size_t root = remote_root_len(path), at = 0;
 
     ASSERT(cap > 1);
     out[0] = '\0';
-    if (path[0] != '/') {
+    if (root > 0) {
+        RETURN_IF_ERR(path_put(out, cap, path, root, &at, err));
+    } else if (path[0] != '/') {
         if (getcwd(here, sizeof here) == NULL)
             return err_os(err, errno, "working directory");
-        RETURN_IF_ERR(add_components(out, cap, &at, here, err));
+        RETURN_IF_ERR(add_components(out, cap, &at, 0, here, err));
     }
-    RETURN_IF_ERR(add_components(out, cap, &at, path, err));
+    RETURN_IF_ERR(add_components(out, cap, &at, root, path + root, err));
     return at == 0 ? path_put(out, cap, "/", 1, &at, err) : RC_OK;
 }

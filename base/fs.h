@@ -1,9 +1,11 @@
 /* fs.h - the file system behind the seam: a function table with checked wrappers.
  *
  * Nothing else in the tree touches files (RocksDB's own databases apart). Paths are absolute or
- * relative to the process, at most FS_PATH_MAX - 1 bytes. Every wrapper writes a message that names
- * operation and path. Durability is explicit: content by fs_sync, a name by fs_sync_dir of its directory.
- * Implementations: fs_posix(); tests/lib/sim_fs.h, tests/lib/fault_fs.h.
+ * relative to the process, or remote ("hdfs://host:port/dir"), at most FS_PATH_MAX - 1 bytes. Every wrapper writes a
+ * message that names operation and path. Durability is explicit: content by fs_sync, a name by fs_sync_dir of its
+ * directory.
+ * Implementations: fs_posix(); fs_mux.h, which passes calls on by scheme; fs_webhdfs.h; tests/lib/sim_fs.h,
+ * tests/lib/fault_fs.h.
  * Thread: fs calls from any thread; a fs_file belongs to one thread at a time.
  */
 #ifndef VARVE_BASE_FS_H
@@ -31,6 +33,10 @@ static inline int64_t fs_changed_wall_ms(const struct fs_stat *st)
 /* Called for each name of a directory, without "." and "..", in no order; a non-OK code stops the walk. */
 typedef enum rc fs_list_fn(void *ctx, const char *name, struct err *err);
 
+/* What a publish finds under its name: nothing, or what it takes the place of. */
+enum fs_publish_mode { FS_PUBLISH_NEW, FS_PUBLISH_REPLACE };
+
+/* The last five may be NULL: then the fs_ call does what its comment says of a local file system. */
 struct fs_ops {
     enum rc (*create)(struct fs *, const char *path, struct fs_file **out, struct err *);
     enum rc (*open_read)(struct fs *, const char *path, struct fs_file **out, struct err *);
@@ -54,7 +60,12 @@ struct fs_ops {
     enum rc (*stat)(struct fs *, const char *path, struct fs_stat *, struct err *);
     enum rc (*sync_dir)(struct fs *, const char *path, struct err *);
     enum rc (*lock)(struct fs *, const char *path, struct fs_file **out, struct err *);
-    uint64_t (*open_files_max)(struct fs *); /* NULL: no limit */
+    uint64_t (*open_files_max)(struct fs *);
+    bool (*appears_whole)(struct fs *, const char *path);
+    enum rc (*publish)(struct fs *, const char *dir, const char *temp, const char *name,
+                       struct bytes content, enum fs_publish_mode mode, struct err *);
+    enum rc (*lock_say)(struct fs_file *lock, struct bytes text, struct err *);
+    enum rc (*lock_probe)(struct fs *, const char *path, bool *held, struct err *);
 };
 struct fs {
     const struct fs_ops *ops;
@@ -106,15 +117,26 @@ MUST_USE enum rc fs_sync_dir(struct fs *fs, const char *path, struct err *err);
 /* An advisory exclusive lock on a file that is created if absent; held until closed or the process
  * ends. Of a file that is there reading rights are enough. RC_STATE when another process (or another open in this one) holds it. */
 MUST_USE enum rc fs_lock(struct fs *fs, const char *path, struct fs_file **out, struct err *err);
+/* Of a lock that is held: its file holds `text` from now on, at most FS_LOCK_TEXT_MAX bytes, lines for others to read. A remote
+ * file system may add words to the end of the first line. Not synced: after a crash nobody holds the lock. */
+#define FS_LOCK_TEXT_MAX 8192
+MUST_USE enum rc fs_lock_say(struct fs_file *lock, struct bytes text, struct err *err);
+/* Does somebody hold the lock on that file, which is there? Locally by taking it for a moment. */
+MUST_USE enum rc fs_lock_probe(struct fs *fs, const char *path, bool *held, struct err *err);
+/* A file there gets its name only when it is closed, with all its content: nobody ever sees a part of
+ * it under that name, fs_abandon leaves nothing there, and a temporary name and a rename are not needed.
+ * fs_create may find the name taken as late as in fs_sync or fs_close (RC_EXISTS). Local: false. */
+bool fs_appears_whole(struct fs *fs, const char *path);
 
 /* Helpers over the calls above. */
 MUST_USE enum rc fs_mkdirs(struct fs *fs, const char *path, struct err *err); /* with parents; each name
                                                        synced in its parent; there already: OK */
-/* A new file <dir>/<temp> with `content`, synced, then renamed to <dir>/<name>, and the directory
- * synced: after RC_OK it survives power loss under that name, else what was there before may still
- * be. RC_EXISTS: `temp` is taken. What is left of a failed try is <dir>/<temp>. */
+/* <dir>/<name> with `content`, whole or not at all: after RC_OK it survives power loss under that name, else
+ * what was there before may still be. Locally a new file <dir>/<temp>, synced, then renamed, and the directory synced, in
+ * either mode; RC_EXISTS: `temp` is taken; what is left of a failed try is <dir>/<temp>. Where a name can be
+ * made on the condition that it is new, FS_PUBLISH_NEW does so: RC_EXISTS, another writer was there. */
 MUST_USE enum rc fs_publish(struct fs *fs, const char *dir, const char *temp, const char *name,
-                            struct bytes content, struct err *err);
+                            struct bytes content, enum fs_publish_mode mode, struct err *err);
 /* Whole file into `out` (appended); RC_LIMIT past limit_bytes, checked before allocating. */
 MUST_USE enum rc fs_read_all(struct fs *fs, const char *path, size_t limit_bytes, struct buf *out,
                              struct err *err);
@@ -127,11 +149,19 @@ bool fs_exists(struct fs *fs, const char *path);
 MUST_USE enum rc path_join(char *out, size_t cap, const char *dir, const char *name, struct err *err);
 /* Last component, borrowed from path. */
 const char *path_base(const char *path);
-/* Everything before the last component ("." when there is none) into out. */
+/* Everything before the last component ("." when there is none) into out; of a root, "/" or
+ * "s3://bucket", the root itself. */
 MUST_USE enum rc path_dir(char *out, size_t cap, const char *path, struct err *err);
-/* "file:///a", "file:/a" and "/a" -> "/a"; relative paths are kept; RC_UNSUPPORTED names another scheme. */
+/* "file:///a", "file:/a" and "/a" -> "/a"; relative paths are kept; "s3a://b/k" -> "s3://b/k", other remote ones
+ * likewise by the one name of their scheme. RC_UNSUPPORTED names another scheme. */
 MUST_USE enum rc path_from_uri(char *out, size_t cap, const char *uri, struct err *err);
-/* Lexical: no "." , "..", "//"; relative paths are resolved against the working directory. */
+/* Lexical: no "." , "..", "//", no slash at the end; relative paths are resolved against the working directory. */
 MUST_USE enum rc path_absolute(char *out, size_t cap, const char *path, struct err *err);
+/* "<scheme>://...": not of this machine's files. */
+bool path_is_remote(const char *path);
+/* Remote, or from "/" on. */
+bool path_is_absolute(const char *path);
+/* For people and REST: "file:/a" for "/a", a remote path as it is. Appended. */
+void path_to_uri(const char *path, struct buf *out);
 
 #endif

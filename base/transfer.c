@@ -88,6 +88,8 @@ static void say_once(struct transfer *t, const char *from, const char *reason,
 {
     bool say;
 
+    if (path_is_remote(t->dir) || path_is_remote(from))
+        return; /* nobody expects links there */
     mutex_lock(&t->mutex);
     say = !t->said;
     t->said = true;
@@ -146,7 +148,7 @@ static enum rc make_copy(struct transfer *t, const char *from, const char *to, u
     return rc;
 }
 
-/* By a temporary name, for copies and to replace what should not be there. */
+/* By a temporary name, for copies and to replace what should not be there; where files appear whole, at once. */
 static enum rc by_rename(struct transfer *t, const char *from, const char *to, uint64_t size_bytes,
                          struct digest128 digest, enum transfer_how *how, struct err *err)
 {
@@ -154,6 +156,8 @@ static enum rc by_rename(struct transfer *t, const char *from, const char *to, u
     char temp_name[TRANSFER_TEMP_LEN + 1], temp[FS_PATH_MAX];
     enum rc rc;
 
+    if (fs_appears_whole(fs, to))
+        return make_copy(t, from, to, size_bytes, digest, how, err);
     mutex_lock(&t->mutex);
     transfer_temp_name(&t->rng, temp_name);
     mutex_unlock(&t->mutex);
@@ -181,6 +185,8 @@ static enum rc settle_taken(struct transfer *t, const char *from, const char *to
         return transfer_sync_content(t->env->fs, to, size_bytes, err);
     }
     log_line(t->env->log, LOG_WARN, "shared file was damaged and is replaced file=%s", to);
+    if (fs_appears_whole(t->env->fs, to))
+        RETURN_IF_ERR(fs_unlink(t->env->fs, to, err));
     return by_rename(t, from, to, size_bytes, digest, how, err);
 }
 

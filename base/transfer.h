@@ -4,8 +4,8 @@
  * One transfer serves one target directory. A name is content (its digest), so finding it
  * taken is success, but only after length and digest of what lies there were checked, or when it is
  * the same file under two names; something else there is replaced. Copies are made under a
- * temporary name and renamed: a name never leads to half a file. That links do not work here is
- * logged once (B41). Thread: transfer_place and transfer_file from any
+ * temporary name and renamed, unless files appear whole there (fs_appears_whole): a name never leads to half a
+ * file. That links do not work on this machine is logged once (B41). Thread: transfer_place and transfer_file from any
  * thread.
  */
 #ifndef VARVE_BASE_TRANSFER_H

@@ -38,21 +38,17 @@ static void read_holder(struct fs *fs, const char *path, char who[JOB_DIR_HOLDER
     buf_release(&text);
 }
 
-/* Not synced: after a crash nobody holds the lock. */
-static enum rc write_holder(struct fs *fs, const char *path, const char *holder,
-                            const char *job_dir, struct err *err)
+static enum rc write_holder(struct fs_file *lock, const char *holder, const char *job_dir,
+                            struct err *err)
 {
-    struct fs_file *file = NULL;
+    struct buf text = {0};
     enum rc rc;
 
-    GOTO_IF_ERR(fs_open_append(fs, path, 0, &file, err));
-    GOTO_IF_ERR(fs_append(file, bytes_of_str(holder), err));
-    GOTO_IF_ERR(fs_append(file, bytes_of_str("\n"), err));
-    GOTO_IF_ERR(fs_append(file, bytes_of_str(job_dir), err));
-    GOTO_IF_ERR(fs_append(file, bytes_of_str("\n"), err));
-    GOTO_IF_ERR(fs_close(&file, err));
-out:
-    fs_abandon(&file);
+    buf_printf(&text, "%s\n%s\n", holder, job_dir);
+    rc = text.len > FS_LOCK_TEXT_MAX
+             ? err_set(err, RC_LIMIT, "%s: too long for a lock", job_dir)
+             : fs_lock_say(lock, buf_bytes(&text), err);
+    buf_release(&text);
     return rc;
 }
 
@@ -74,7 +70,7 @@ enum rc job_dir_lock(struct fs *fs, const char *job_dir, const char *holder, str
         return err_set(err, rc, "%s", local.msg);
     if (holder == NULL)
         return RC_OK;
-    rc = write_holder(fs, path, holder, job_dir, err);
+    rc = write_holder(*lock, holder, job_dir, err);
     if (rc != RC_OK)
         fs_abandon(lock);
     return rc;
@@ -83,12 +79,9 @@ enum rc job_dir_lock(struct fs *fs, const char *job_dir, const char *holder, str
 /* A lock file that is there and that nobody holds. */
 static bool lock_is_free(struct fs *fs, const char *path)
 {
-    struct fs_file *held = NULL;
+    bool held;
 
-    if (fs_lock(fs, path, &held, NULL) != RC_OK)
-        return false;
-    fs_abandon(&held);
-    return true;
+    return fs_lock_probe(fs, path, &held, NULL) == RC_OK && !held;
 }
 
 bool job_dir_is_deserted(struct fs *fs, const char *job_dir)
@@ -109,22 +102,20 @@ enum rc job_dir_probe(struct fs *fs, const char *job_dir, bool *in_use,
                       char holder[JOB_DIR_HOLDER_MAX], struct err *err)
 {
     char path[FS_PATH_MAX], who[JOB_DIR_HOLDER_MAX], made_as[FS_PATH_MAX];
-    struct fs_file *held = NULL;
     struct err local = {0};
     struct fs_stat st;
     enum rc rc;
 
     *in_use = false;
     RETURN_IF_ERR(path_join(path, sizeof path, job_dir, LAYOUT_LOCK, err));
-    rc = fs_stat(fs, path, &st, &local); /* the lock call would make the file */
-    if (rc == RC_OK)
-        rc = fs_lock(fs, path, &held, &local);
-    fs_abandon(&held);
-    if (rc == RC_OK || rc == RC_NOT_FOUND)
+    rc = fs_stat(fs, path, &st, &local); /* the probe might make the file */
+    if (rc == RC_NOT_FOUND)
         return RC_OK;
-    if (rc != RC_STATE)
+    if (rc != RC_OK)
         return err_set(err, rc, "%s", local.msg);
-    *in_use = true;
+    RETURN_IF_ERR(fs_lock_probe(fs, path, in_use, err));
+    if (!*in_use)
+        return RC_OK;
     read_holder(fs, path, who, made_as);
     if (holder != NULL)
         memcpy(holder, who, sizeof who);

@@ -47,7 +47,7 @@ enum rc ended_parse(struct note note, struct ended *out, struct err *err)
         !note_take(&note, "savepoint", &savepoint) || !note_take(&note, "job_id", &out->job_id) ||
         !note_take(&note, "job_name", &out->job_name) ||
         !note_take(&note, "fingerprint", &out->fingerprint) || !note_is_empty(&note) ||
-        (savepoint[0] != '\0' && (savepoint[0] != '/' || out->checkpoint_id == 0)))
+        (savepoint[0] != '\0' && (!path_is_absolute(savepoint) || out->checkpoint_id == 0)))
         return err_set(err, RC_CORRUPT, "not the lines that say how a job ended");
     out->wall_ms = (int64_t)wall_ms;
     out->savepoint_dir = savepoint[0] == '\0' ? NULL : savepoint;

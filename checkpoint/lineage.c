@@ -26,7 +26,7 @@ enum rc origin_parse(struct note note, struct run_origin *out, struct err *err)
         !note_take(&note, "job_name", &out->job_name) ||
         !note_take(&note, "fingerprint", &out->fingerprint) ||
         !note_take_number(&note, "started", INT64_MAX, &started) ||
-        !note_take(&note, "from", &out->from) || (out->from[0] != '\0' && out->from[0] != '/'))
+        !note_take(&note, "from", &out->from) || (out->from[0] != '\0' && !path_is_absolute(out->from)))
         goto bad;
     out->started_wall_ms = (int64_t)started;
     out->ancestors = ARENA_ARRAY(note.arena, LINEAGE_ANCESTORS_MAX, const char *);

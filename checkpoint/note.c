@@ -146,7 +146,7 @@ enum rc note_write(struct fs *fs, const char *dir, const char *name, struct byte
         return err_set(err, rc, "%s", local.msg);
     put_check(content, &text);
     buf_append(&text, content.data, content.len);
-    rc = fs_publish(fs, dir, temp, name, buf_bytes(&text), err);
+    rc = fs_publish(fs, dir, temp, name, buf_bytes(&text), FS_PUBLISH_REPLACE, err);
     buf_release(&text);
     return rc;
 }

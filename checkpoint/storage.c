@@ -20,7 +20,7 @@ enum rc storage_publish_metadata(struct fs *fs, const char *dir, struct bytes me
 
     ASSERT(meta.len > 0);
     /* The discard removes a left-over temporary file. */
-    rc = fs_publish(fs, dir, LAYOUT_METADATA_TEMP, LAYOUT_METADATA, meta, err);
+    rc = fs_publish(fs, dir, LAYOUT_METADATA_TEMP, LAYOUT_METADATA, meta, FS_PUBLISH_NEW, err);
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "publish %s", dir);
 }
 

@@ -3,6 +3,7 @@
 #include "job/cli/verbs.h"
 
 #include "backend/keyed_backend.h"
+#include "base/fs_mux.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -66,8 +67,9 @@ static int dispatch(struct cli *cli, int argc, char **argv)
 int main(int argc, char **argv)
 {
     const char *no_color = getenv("NO_COLOR");
+    struct fs_mux *mux = fs_mux_new(fs_posix());
     struct cli cli = {
-        .env = {.fs = fs_posix(), .clock = clock_posix()},
+        .env = {.fs = fs_mux_fs(mux), .clock = clock_posix()},
         .arena = arena_new(0),
         .err_tty = isatty(STDERR_FILENO),
         .out_tty = isatty(STDOUT_FILENO),
@@ -82,5 +84,6 @@ int main(int argc, char **argv)
     cli.colour = cli.err_tty && (no_color == NULL || no_color[0] == '\0');
     code = dispatch(&cli, argc, argv);
     cli_end(&cli);
+    fs_mux_free(mux);
     return code;
 }

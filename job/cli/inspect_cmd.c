@@ -39,7 +39,7 @@ static enum rc write_page(struct cli *cli, const char *file, struct bytes page, 
     rc = fs_unlink(fs, temp, &local); /* of an earlier try */
     if (rc != RC_OK && rc != RC_NOT_FOUND)
         return err_set(err, rc, "%s", local.msg);
-    return fs_publish(fs, dir, temp_name, path_base(path), page, err);
+    return fs_publish(fs, dir, temp_name, path_base(path), page, FS_PUBLISH_REPLACE, err);
 }
 
 static enum rc inspect_to_page(struct cli *cli, const char *path, struct inspect_options *how,

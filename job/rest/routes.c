@@ -122,7 +122,7 @@ json_t *path_json(const char *path)
     struct buf uri = {0};
     json_t *s;
 
-    buf_printf(&uri, "file:%s", path);
+    path_to_uri(path, &uri);
     s = text_json(buf_cstr(&uri));
     buf_release(&uri);
     return s;

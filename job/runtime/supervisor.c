@@ -468,16 +468,21 @@ static void on_request(struct job *job, const struct job_request *r)
 /* ---- start ------------------------------------------------------------------------------------
  */
 
-/* Beside the checkpoints by default, so that files can be hard-linked. */
+/* Beside the checkpoints by default, so that files can be hard-linked; RocksDB itself works only on
+ * local files. */
 static enum rc make_local_dir(struct job *job, struct err *err)
 {
     char base[FS_PATH_MAX] = "/tmp";
+    const char *job_dir = storage_job_dir(job->storage);
 
-    if (config_has(job->config, OPT_ROCKS_LOCAL_DIR))
+    if (config_has(job->config, OPT_ROCKS_LOCAL_DIR)) {
         RETURN_IF_ERR(path_from_uri(base, sizeof base,
                                     config_string(job->config, OPT_ROCKS_LOCAL_DIR), err));
-    else if (storage_job_dir(job->storage) != NULL)
-        RETURN_IF_ERR(path_dir(base, sizeof base, storage_job_dir(job->storage), err));
+        if (path_is_remote(base))
+            return err_set(err, RC_INVALID, "%s: %s is not a local directory",
+                           option_at(OPT_ROCKS_LOCAL_DIR)->key, base);
+    } else if (job_dir != NULL && !path_is_remote(job_dir))
+        RETURN_IF_ERR(path_dir(base, sizeof base, job_dir, err));
     return scratch_make(job->env, base, ".varve-local-", job->id, job->local_dir, &job->local_lock,
                         err);
 }

@@ -552,6 +552,9 @@ static enum rc read_path(struct arena *arena, const struct connector_table *t, c
         return sql_error_at(err, RC_INVALID, t->text, o == NULL ? t->pos : o->pos,
                             "table %s: the option 'path' is missing", t->name);
     rc = path_from_uri(path, sizeof path, o->value, &why);
+    if (rc == RC_OK && path_is_remote(path))
+        rc = err_set(&why, RC_UNSUPPORTED, "%s: the files of a table are local; checkpoints and savepoints may be remote",
+                     o->value);
     if (rc != RC_OK)
         return bad(t, o, rc, why.msg, err);
     *out = arena_strdup(arena, path);

@@ -352,7 +352,7 @@ enum rc session_stop_job(struct session *s, const struct ast_statement *st,
     } else {
         rc = stop_with_savepoint(job, st->with_drain, &op, err);
         if (rc == RC_OK) {
-            buf_printf(&path, "file:%s", op.location);
+            path_to_uri(op.location, &path);
             rc = session_one_row(h, result, "savepoint path", buf_cstr(&path), err);
         }
         buf_release(&path);

@@ -768,7 +768,12 @@ END_TEST
 static const struct {
     const char *path, *dir, *base;
 } part_cases[] = {{"/a/b", "/a", "b"}, {"/a", "/", "a"},     {"a", ".", "a"},  {"a/b", "a", "b"},
-                  {"/", "/", ""},      {"/a//b", "/a", "b"}, {"//a", "/", "a"}};
+                  {"/", "/", ""},      {"/a//b", "/a", "b"}, {"//a", "/", "a"},
+                  {"s3://b/k/l", "s3://b/k", "l"},
+                  {"s3://b/k", "s3://b", "k"},
+                  {"s3://b", "s3://b", "b"},
+                  {"s3://b/", "s3://b", ""},
+                  {"hdfs://h:1//a/", "hdfs://h:1", ""}};
 
 START_TEST(a_path_is_its_directory_and_its_last_name)
 {
@@ -792,15 +797,19 @@ static const struct {
     {"./a:b/c", "./a:b/c"},
     {"a:b.csv", "a:b.csv"},
     {"file:///with space/%20", "/with space/%20"}, /* as Flink's Path: nothing is decoded */
-    {"s3://bucket/key", NULL},
-    {"hdfs:///a", NULL},
+    {"s3://bucket/key", "s3://bucket/key"},
+    {"S3A://Bucket/key/", "s3://Bucket/key/"},
+    {"s3p://b", "s3://b"},
+    {"webhdfs://h:9870/a b", "hdfs://h:9870/a b"},
+    {"swebhdfs://h:9871/", "swebhdfs://h:9871/"},
+    {"gs://bucket/key", NULL},
     {"file://server/share", NULL},
     {"filesystem:/a", NULL},
     {"f:/a", NULL},
     {"http://localhost:80/", NULL},
 };
 
-START_TEST(a_uri_names_a_local_file_or_is_refused)
+START_TEST(a_uri_names_a_file_or_is_refused)
 {
     char out[FS_PATH_MAX];
     struct err err = {0};
@@ -815,12 +824,15 @@ START_TEST(a_uri_names_a_local_file_or_is_refused)
 }
 END_TEST
 
-START_TEST(an_empty_uri_is_invalid)
+START_TEST(an_empty_uri_or_authority_is_invalid)
 {
     char out[FS_PATH_MAX];
     struct err err = {0};
 
     ck_assert_rc(path_from_uri(out, sizeof out, "", &err), RC_INVALID);
+    ck_assert_rc_msg(path_from_uri(out, sizeof out, "hdfs:///a", &err), RC_INVALID, "host:port");
+    ck_assert_rc_msg(path_from_uri(out, sizeof out, "s3:/a", &err), RC_INVALID, "bucket");
+    ck_assert_rc_msg(path_from_uri(out, sizeof out, "s3://key:secret@b/k", &err), RC_INVALID, "no user");
 }
 END_TEST
 
@@ -835,7 +847,10 @@ static const struct {
                       {"//a", "/a"},
                       {"/a/b/../../..", "/"},
                       {"/..a/b..", "/..a/b.."},
-                      {"/.../.a", "/.../.a"}};
+                      {"/.../.a", "/.../.a"},
+                      {"s3://b/k/", "s3://b/k"},
+                      {"s3://b/", "s3://b"},
+                      {"hdfs://h:1/a//./b/../../../c", "hdfs://h:1/c"}};
 
 START_TEST(an_absolute_path_has_no_dots)
 {
@@ -885,7 +900,7 @@ TEST_MAIN("fs", EACH(what_is_appended_is_read_at_any_offset);
           tcase_add_test(tc, a_joined_path_must_fit);
           tcase_add_loop_test(tc, a_path_is_its_directory_and_its_last_name, 0,
                               ARRAY_LEN(part_cases));
-          tcase_add_loop_test(tc, a_uri_names_a_local_file_or_is_refused, 0, ARRAY_LEN(uri_cases));
-          tcase_add_test(tc, an_empty_uri_is_invalid);
+          tcase_add_loop_test(tc, a_uri_names_a_file_or_is_refused, 0, ARRAY_LEN(uri_cases));
+          tcase_add_test(tc, an_empty_uri_or_authority_is_invalid);
           tcase_add_loop_test(tc, an_absolute_path_has_no_dots, 0, ARRAY_LEN(absolute_cases));
           tcase_add_test(tc, a_relative_path_starts_in_the_working_directory))

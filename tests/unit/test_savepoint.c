@@ -157,8 +157,8 @@ START_TEST(a_directory_may_be_a_uri_and_must_be_a_file_system)
     struct storage_attempt *a;
 
     ck_assert(strncmp(make(1, "file:///user/saves", &m), "/user/saves/savepoint-", 22) == 0);
-    ck_assert_rc_msg(savepoint_begin(scene.storage, 2, "s3://bucket/x", &a, &err), RC_UNSUPPORTED,
-                     "s3");
+    ck_assert_rc_msg(savepoint_begin(scene.storage, 2, "gs://bucket/x", &a, &err), RC_UNSUPPORTED,
+                     "gs");
 }
 END_TEST
 

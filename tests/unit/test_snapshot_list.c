@@ -103,7 +103,7 @@ START_TEST(what_is_nothing_of_ours_is_refused)
     ck_assert_rc_msg(snapshot_list_make(fs, "/", arena, &list, &err), RC_NOT_FOUND,
                      "/: neither a checkpoint");
     ck_assert_rc(snapshot_list_make(fs, "/ck/" JOB_B "/LOCK", arena, &list, &err), RC_INVALID);
-    ck_assert_rc(snapshot_list_make(fs, "hdfs://x/y", arena, &list, &err), RC_UNSUPPORTED);
+    ck_assert_rc(snapshot_list_make(fs, "gs://x/y", arena, &list, &err), RC_UNSUPPORTED);
 }
 END_TEST
 
