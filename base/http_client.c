@@ -215,8 +215,11 @@ static void answer_clear(struct http_answer *answer)
 const char *http_answer_header(const struct http_answer *answer, const char *name)
 {
     const char *at = (const char *)answer->headers.data;
-    const char *end = at + answer->headers.len;
+    const char *end;
 
+    if (answer->headers.len == 0)
+        return NULL;
+    end = at + answer->headers.len;
     while (at < end) {
         const char *value = at + strlen(at) + 1;
 
