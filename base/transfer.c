@@ -190,6 +190,18 @@ static enum rc settle_taken(struct transfer *t, const char *from, const char *to
     return by_rename(t, from, to, size_bytes, digest, how, err);
 }
 
+/* No link leads there, and nothing was there: somebody else may have been faster since. */
+static enum rc copy_new(struct transfer *t, const char *from, const char *to, uint64_t size_bytes,
+                        struct digest128 digest, enum transfer_how *how, struct err *err)
+{
+    struct err local = {0};
+    enum rc rc = by_rename(t, from, to, size_bytes, digest, how, &local);
+
+    if (rc == RC_EXISTS)
+        return settle_taken(t, from, to, size_bytes, digest, how, err);
+    return rc == RC_OK ? RC_OK : err_set(err, rc, "%s", local.msg);
+}
+
 enum rc transfer_place(struct transfer *t, const char *from, const char *name, uint64_t size_bytes,
                        struct digest128 digest, enum transfer_how *how, struct err *err)
 {
@@ -211,7 +223,7 @@ enum rc transfer_place(struct transfer *t, const char *from, const char *name, u
     if (rc == RC_EXISTS)
         rc = settle_taken(t, from, to, size_bytes, digest, how, err);
     else if (rc == RC_NO_LINK)
-        rc = by_rename(t, from, to, size_bytes, digest, how, err);
+        rc = copy_new(t, from, to, size_bytes, digest, how, err);
     else if (rc != RC_OK)
         err_set(err, rc, "%s", link_err.msg);
 out:
