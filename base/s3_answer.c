@@ -298,7 +298,7 @@ struct uploads {
 
 static enum rc end_upload(struct uploads *u, const char *path, struct err *err)
 {
-    struct s3_upload upload = {.begun_wall_ms = u->begun_wall_ms};
+    struct s3_upload_line upload = {.begun_wall_ms = u->begun_wall_ms};
     enum rc rc;
 
     if (u->key.len == 0 || u->id.len == 0)

@@ -36,11 +36,11 @@ MUST_USE enum rc s3_answer_list(struct bytes body, const char *what, s3_entry_fn
                                 struct buf *next, struct err *err);
 
 /* One line of ListMultipartUploads with encoding-type=url. */
-struct s3_upload {
+struct s3_upload_line {
     const char *key, *id; /* for the call */
     int64_t begun_wall_ms;
 };
-typedef enum rc s3_upload_fn(void *ctx, const struct s3_upload *u, struct err *err);
+typedef enum rc s3_upload_fn(void *ctx, const struct s3_upload_line *u, struct err *err);
 /* Markers of the next page; next_key empty: this was the last. */
 MUST_USE enum rc s3_answer_uploads(struct bytes body, const char *what, s3_upload_fn *fn, void *ctx,
                                    struct buf *next_key, struct buf *next_id, struct err *err);

@@ -10,7 +10,7 @@ static enum rc see_entry(void *ctx UNUSED, const struct s3_entry *e, struct err 
     return RC_OK;
 }
 
-static enum rc see_upload(void *ctx UNUSED, const struct s3_upload *u, struct err *err UNUSED)
+static enum rc see_upload(void *ctx UNUSED, const struct s3_upload_line *u, struct err *err UNUSED)
 {
     ASSERT(u->key[0] != '\0' && u->id[0] != '\0');
     return RC_OK;

@@ -14,7 +14,7 @@ static enum rc put_entry(void *ctx, const struct s3_entry *e, struct err *err UN
     return RC_OK;
 }
 
-static enum rc put_upload(void *ctx, const struct s3_upload *u, struct err *err UNUSED)
+static enum rc put_upload(void *ctx, const struct s3_upload_line *u, struct err *err UNUSED)
 {
     buf_printf(ctx, "%s %s %lld;", u->key, u->id, (long long)u->begun_wall_ms);
     return RC_OK;
