@@ -183,10 +183,22 @@ void keyed_scan_close(struct keyed_cursor *c)
         c->backend->ops->scan_close(c);
 }
 
+bool keyed_may_snapshot(struct keyed_backend *b)
+{
+    return core_of(b)->snapshot == NULL ||
+           (b->ops->may_snapshot != NULL && b->ops->may_snapshot(b));
+}
+
+enum rc keyed_snapshot_take(struct keyed_snapshot *s, struct err *err)
+{
+    return s->backend->ops->snapshot_take == NULL ? RC_OK
+                                                  : s->backend->ops->snapshot_take(s, err);
+}
+
 enum rc keyed_snapshot_begin(struct keyed_backend *b, uint64_t checkpoint_id,
                              struct keyed_snapshot **out, struct err *err)
 {
-    ASSERT(core_of(b)->snapshot == NULL);
+    ASSERT(keyed_may_snapshot(b));
     return b->ops->snapshot_begin(b, checkpoint_id, out, err);
 }
 
@@ -267,15 +279,14 @@ void core_release(struct backend_core *core)
 void core_write_begins(struct backend_core *core)
 {
     mutex_lock(&core->write_mutex);
-    ASSERT(!core->write_runs);
-    core->write_runs = true;
+    core->writes++;
     mutex_unlock(&core->write_mutex);
 }
 
 void core_write_ends(struct backend_core *core)
 {
     mutex_lock(&core->write_mutex);
-    core->write_runs = false;
+    core->writes--;
     cond_broadcast(&core->write_ended);
     mutex_unlock(&core->write_mutex);
 }
@@ -283,7 +294,7 @@ void core_write_ends(struct backend_core *core)
 void core_wait_write(struct backend_core *core)
 {
     mutex_lock(&core->write_mutex);
-    while (core->write_runs)
+    while (core->writes > 0)
         cond_wait(&core->write_ended, &core->write_mutex);
     mutex_unlock(&core->write_mutex);
     keyed_snapshot_free(core->snapshot);

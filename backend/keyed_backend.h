@@ -148,9 +148,14 @@ MUST_USE enum rc keyed_scan_next(struct keyed_cursor *c, uint32_t max, struct by
                                  struct bytes *values, uint32_t *got, struct err *err);
 void keyed_scan_close(struct keyed_cursor *c);
 
-/* Synchronous part: closes the epoch; no I/O. At most one snapshot of a backend is open. */
+/* Whether a snapshot may begin: the last one's epoch is not needed any more. Task's thread. */
+bool keyed_may_snapshot(struct keyed_backend *b);
+/* Synchronous part: closes the epoch; no I/O. Only when keyed_may_snapshot. */
 MUST_USE enum rc keyed_snapshot_begin(struct keyed_backend *b, uint64_t checkpoint_id,
                                       struct keyed_snapshot **out, struct err *err);
+/* Begins the asynchronous part, on its thread; may be left out. Over a database what the closed epoch
+ * held is in an image of it then, and the next snapshot may begin while this one is written. */
+MUST_USE enum rc keyed_snapshot_take(struct keyed_snapshot *s, struct err *err);
 /* Asynchronous part, any one thread: writes what the closed epoch held (C11), hands files to the
  * target, fills *out with strings in `arena`. */
 MUST_USE enum rc keyed_snapshot_write(struct keyed_snapshot *s, struct snapshot_target *target,
@@ -198,6 +203,8 @@ struct keyed_backend_ops {
     enum rc (*snapshot_write)(struct keyed_snapshot *, struct snapshot_target *, struct arena *,
                               struct keyed_handle *, struct err *);
     void (*snapshot_free)(struct keyed_snapshot *);
+    bool (*may_snapshot)(struct keyed_backend *); /* NULL: when none is open */
+    enum rc (*snapshot_take)(struct keyed_snapshot *, struct err *); /* NULL: with the write */
     void (*notify_complete)(struct keyed_backend *, uint64_t);
     void (*notify_aborted)(struct keyed_backend *, uint64_t);
     void (*stats)(struct keyed_backend *, struct keyed_stats *);

@@ -42,11 +42,11 @@ struct backend_core {
     size_t change_count; /* of the restore; only while the backend is opened */
     const struct state_change *changes;
     const atomic_bool *stop;         /* the restore is given up; only while the backend is opened */
-    struct keyed_snapshot *snapshot; /* the open one, or NULL */
+    struct keyed_snapshot *snapshot; /* the newest that is not freed, or NULL */
     bool restoring;                  /* the backend is being opened */
-    struct mutex write_mutex;        /* over write_runs */
+    struct mutex write_mutex;        /* over writes */
     struct cond write_ended;
-    bool write_runs; /* a keyed_snapshot_write is under way */
+    uint32_t writes; /* keyed_snapshot_write that are under way */
 };
 
 void core_init(struct backend_core *core, const struct keyed_backend_ops *ops,
@@ -55,7 +55,7 @@ void core_release(struct backend_core *core);
 /* Around keyed_snapshot_write, on its thread; and closing waits for it. */
 void core_write_begins(struct backend_core *core);
 void core_write_ends(struct backend_core *core);
-void core_wait_write(struct backend_core *core); /* and frees the open snapshot */
+void core_wait_write(struct backend_core *core); /* and frees the newest snapshot */
 static inline struct backend_core *core_of(struct keyed_backend *b)
 {
     return (struct backend_core *)b;

@@ -40,8 +40,7 @@ void rocks_break(struct rocks_backend *b, enum rc rc, const char *what, const st
     atomic_store_explicit(&b->broken, true, memory_order_release);
 }
 
-/* Only the open snapshot may write to the database. */
-static bool epoch_is_closed(struct rocks_backend *b)
+bool rocks_epoch_is_closed(struct rocks_backend *b)
 {
     bool closed;
 
@@ -130,7 +129,7 @@ static void count_rows(struct rocks_backend *b)
 /* A snapshot that is written, or was given up: its images go, its rows are ours again. */
 static enum rc take_rows_back(struct rocks_backend *b, struct err *err)
 {
-    if (epoch_is_closed(b))
+    if (rocks_epoch_is_closed(b))
         RETURN_IF_ERR(await_image(b, err));
     RETURN_IF_ERR(rocks_usable(b, err));
     row_group_retire(b->core.rows);
@@ -152,7 +151,7 @@ static enum rc make_room(struct rocks_backend *b, const struct core_state *s,
     count_rows(b);
     if (bytes <= plan->row_bytes)
         return rocks_usable(b, err);
-    closed = epoch_is_closed(b);
+    closed = rocks_epoch_is_closed(b);
     if (closed && bytes <= plan->row_bytes + plan->image_bytes)
         return rocks_usable(b, err);
     RETURN_IF_ERR(take_rows_back(b, err));
@@ -274,7 +273,7 @@ static bool deletes_below(struct rocks_backend *b, const struct core_state *s)
 {
     return s->cursors > 0 && !below_of(s)->complete &&
            row_group_bytes(b->core.rows) > keyed_memory_plan(b->memory)->row_bytes &&
-           !epoch_is_closed(b);
+           !rocks_epoch_is_closed(b);
 }
 
 static enum rc delete_below(struct rocks_backend *b, struct core_state *s,
@@ -716,6 +715,7 @@ static void rocks_backend_close(struct keyed_backend *backend)
                  b->local_dir, err.msg);
     cond_release(&b->flushed);
     mutex_release(&b->mutex);
+    mutex_release(&b->publish_mutex);
     for (size_t i = 0; i < b->core.state_count; i++)
         if (below_of(b->core.states[i]) != NULL)
             buf_release(&below_of(b->core.states[i])->operand_head);
@@ -739,6 +739,8 @@ static const struct keyed_backend_ops rocks_ops = {
     .snapshot_begin = rocks_snapshot_begin,
     .snapshot_write = rocks_snapshot_write,
     .snapshot_free = rocks_snapshot_free,
+    .may_snapshot = rocks_may_snapshot,
+    .snapshot_take = rocks_snapshot_take,
     .notify_complete = rocks_notify,
     .notify_aborted = rocks_notify,
     .stats = rocks_backend_stats,
@@ -823,6 +825,7 @@ enum rc rocks_backend_open(const struct keyed_backend_config *config, struct key
     b->warmup = warmup_new(b);
     b->load = load_new(b);
     mutex_init(&b->mutex);
+    mutex_init(&b->publish_mutex);
     cond_init(&b->flushed);
     b->local_dir = arena_strdup(b->core.arena, config->local_dir);
     b->db_dir = arena_printf(b->core.arena, "%s/db", config->local_dir);

@@ -54,7 +54,8 @@ struct rocks_backend {
     uint64_t evictions;
     int64_t wait_ns; /* for a snapshot's flush to end */
 
-    struct mutex mutex; /* over what follows: task and snapshot writer */
+    struct mutex publish_mutex; /* over known and expire: one snapshot's files at a time */
+    struct mutex mutex;         /* over what follows: task and snapshot writers */
     struct cond flushed;
     bool epoch_closed; /* since a snapshot began, until its image of the database is taken: no other
                           write */
@@ -87,6 +88,8 @@ static inline struct rocks_state *below_of(const struct core_state *s)
 }
 
 /* rocks_backend.c */
+/* Only the newest snapshot may write to the database. */
+bool rocks_epoch_is_closed(struct rocks_backend *b);
 enum rc rocks_attach(struct rocks_backend *b, struct core_state *s,
                      struct err *err); /* its family, made if need be */
 
@@ -104,6 +107,8 @@ enum rc rocks_flush_rows(struct rocks_backend *b, struct core_state *s, struct r
 /* rocks_snapshot.c */
 enum rc rocks_snapshot_begin(struct keyed_backend *b, uint64_t checkpoint_id,
                              struct keyed_snapshot **out, struct err *err);
+bool rocks_may_snapshot(struct keyed_backend *backend);
+enum rc rocks_snapshot_take(struct keyed_snapshot *s, struct err *err);
 enum rc rocks_snapshot_write(struct keyed_snapshot *s, struct snapshot_target *target,
                              struct arena *arena, struct keyed_handle *out, struct err *err);
 void rocks_snapshot_free(struct keyed_snapshot *s);

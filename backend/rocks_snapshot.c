@@ -2,10 +2,13 @@
  * the database by hard links, hand its files over. After: RocksIncrementalSnapshotStrategy
  * (flink-state-backend-rocksdb).
  *
- *     begin (task)     the epoch is closed; from now on only this snapshot may write to the
- * database write (a), (b)   dirty rows of each state, through the flusher (c) rocks_checkpoint into
- * chk-<n>/; other writes may go on (d)        per file: its digest, unless known; SSTs are shared,
- * MANIFEST and CURRENT exclusive
+ *     begin (task)          the epoch is closed; from now on only this snapshot may write to the
+ *                           database
+ *     take, or write  (a)(b) dirty rows of each state, through the flusher
+ *                     (c)   rocks_checkpoint into chk-<n>/; other writes may go on, and another
+ *                           snapshot may begin
+ *     write           (d)   per file: its digest, unless known; SSTs are shared, MANIFEST and CURRENT
+ *                           exclusive. One snapshot at a time
  */
 #include "backend/rocks_backend_priv.h"
 
@@ -294,6 +297,23 @@ out:
     return rc;
 }
 
+/* (d) */
+static enum rc hand_over(struct rocks_backend *b, const struct rocks_snapshot *s,
+                         struct snapshot_target *target, struct arena *arena,
+                         struct keyed_handle *out, struct err *err)
+{
+    char dir[FS_PATH_MAX];
+    enum rc rc;
+
+    RETURN_IF_ERR(warmup_wait_proven(b->warmup, err));
+    RETURN_IF_ERR(image_dir(b, s, dir, err));
+    mutex_lock(&b->publish_mutex);
+    look_for_expired(b, s);
+    rc = publish_image(b, dir, target, arena, out, err);
+    mutex_unlock(&b->publish_mutex);
+    return rc;
+}
+
 static void drop_image(struct rocks_backend *b, const struct rocks_snapshot *s)
 {
     char dir[FS_PATH_MAX];
@@ -308,7 +328,6 @@ enum rc rocks_snapshot_write(struct keyed_snapshot *snapshot, struct snapshot_ta
 {
     struct rocks_backend *b = rocks_of(snapshot->backend);
     struct rocks_snapshot *s = (struct rocks_snapshot *)snapshot;
-    char dir[FS_PATH_MAX];
     enum rc rc;
 
     core_write_begins(&b->core);
@@ -322,10 +341,7 @@ enum rc rocks_snapshot_write(struct keyed_snapshot *snapshot, struct snapshot_ta
     };
     GOTO_IF_ERR(rocks_take_image(b, s, err));
     out->ttl_clock_ms = s->ttl_clock_ms;
-    GOTO_IF_ERR(warmup_wait_proven(b->warmup, err));
-    look_for_expired(b, s);
-    GOTO_IF_ERR(image_dir(b, s, dir, err));
-    GOTO_IF_ERR(publish_image(b, dir, target, arena, out, err));
+    GOTO_IF_ERR(hand_over(b, s, target, arena, out, err));
 out:
     drop_image(b, s);
     if (rc != RC_OK)
@@ -334,23 +350,47 @@ out:
     return rc;
 }
 
+bool rocks_may_snapshot(struct keyed_backend *backend)
+{
+    return !rocks_epoch_is_closed(rocks_of(backend));
+}
+
+enum rc rocks_snapshot_take(struct keyed_snapshot *snapshot, struct err *err)
+{
+    struct rocks_backend *b = rocks_of(snapshot->backend);
+    enum rc rc;
+
+    core_write_begins(&b->core);
+    rc = rocks_take_image(b, (struct rocks_snapshot *)snapshot, err);
+    if (rc != RC_OK)
+        err_wrap(err, rc, "snapshot of %s", b->core.name);
+    core_write_ends(&b->core);
+    return rc;
+}
+
+/* The newest, whose epoch may still be closed. */
+static void give_rows_back(struct rocks_backend *b)
+{
+    mutex_lock(&b->mutex);
+    release_epoch_locked(b); /* when nobody needed it */
+    mutex_unlock(&b->mutex);
+    row_group_retire(b->core.rows);
+    b->core.snapshot = NULL;
+}
+
 void rocks_snapshot_free(struct keyed_snapshot *snapshot)
 {
     struct rocks_backend *b = rocks_of(snapshot->backend);
     struct rocks_snapshot *s = (struct rocks_snapshot *)snapshot;
-
     struct err ignored = {0}; /* then the backend is broken and says so */
 
     /* Deltas that changed since have begun anew: the epoch cannot be taken back. */
     if (s->deltas && s->image == IMAGE_OPEN && !b->closing)
         (void)!rocks_take_image(b, s, &ignored);
-    mutex_lock(&b->mutex);
-    release_epoch_locked(b); /* when nobody needed it */
-    mutex_unlock(&b->mutex);
     if (s->image == IMAGE_TAKEN)
         drop_image(b, s); /* when it was never written */
-    row_group_retire(b->core.rows);
-    b->core.snapshot = NULL;
+    if (b->core.snapshot == snapshot)
+        give_rows_back(b);
     mem_free(s->states);
     mem_free(s);
 }

@@ -2,6 +2,7 @@
  *
  * The states of one attempt are pending.h's. Around it:
  *
+ *     attempts: up to max_concurrent, ids ascending; of one at a time the metadata is being written
  *     job:   down --EVENT_START--> started --EVENT_JOB_FAILING--> down
  *            cancelling, suspending, shut down: for good
  *     task:  task_table.h's
@@ -10,53 +11,7 @@
  * Events that come too late for what they speak of are ignored, except that the leavings of an
  * aborted attempt are discarded again.
  */
-#include "checkpoint/coordinator.h"
-
-#include "checkpoint/pending.h"
-#include "checkpoint/request_queue.h"
-#include "checkpoint/task_table.h"
-
-#define FINAL_RETRY_MS 1000 /* after a failed final checkpoint */
-#define ABORTED_MEMORY 256  /* ids of aborted attempts whose stragglers are recognised */
-
-enum stop_phase { STOP_NONE, STOP_WANTED, STOP_SAVED };
-
-struct coordinator {
-    struct coordinator_config config; /* strings and arrays are ours */
-    struct arena *arena;              /* of the above */
-    struct task_table *tasks;
-    uint32_t task_count;
-    bool *acked_at_end; /* by task: its ack of this attempt was given at the end of its data */
-
-    bool started, started_before, fail_wanted, cancelling, suspending, shutting_down, shut_down;
-    enum job_end end;
-    bool periodic_on;
-    int64_t next_periodic_mono_ms, last_end_mono_ms, final_retry_mono_ms;
-    bool ended_before; /* last_end_mono_ms holds */
-
-    uint64_t next_id;
-    struct pending *pending;
-    struct checkpoint_request current; /* what `pending` was started for */
-    struct request_queue *queue;
-    enum stop_phase stop;
-    enum request_kind stop_kind;
-    char *stop_dir, *stop_path;
-    uint64_t *stop_requests;
-    size_t stop_request_count;
-
-    uint32_t failure_count;
-    size_t discards;
-    uint64_t aborted[ABORTED_MEMORY];
-    size_t aborted_count;
-    struct completed *completed;
-    struct stats_tracker *stats;
-
-    /* of the step under way */
-    struct coordinator_actions *actions;
-    int64_t now_mono_ms, now_wall_ms;
-};
-
-/* ---- actions --------------------------------------------------------------------------------- */
+#include "checkpoint/coordinator_priv.h"
 
 static void actions_reset(struct coordinator_actions *a)
 {
@@ -73,49 +28,14 @@ void coordinator_actions_release(struct coordinator_actions *a)
     *a = (struct coordinator_actions){0};
 }
 
-static struct coordinator_action *act(struct coordinator *c, enum action_kind kind,
-                                      uint64_t checkpoint_id)
-{
-    struct coordinator_actions *a = c->actions;
-
-    if (a->count == a->cap) {
-        a->cap = a->cap == 0 ? 16 : a->cap * 2;
-        a->list = mem_realloc(a->list, a->cap * sizeof *a->list);
-    }
-    a->list[a->count] = (struct coordinator_action){.kind = kind, .checkpoint_id = checkpoint_id};
-    return &a->list[a->count++];
-}
-
-static const char *keep(struct coordinator *c, const char *text)
-{
-    return text == NULL ? NULL : arena_strdup(c->actions->arena, text);
-}
-
-static void answer(struct coordinator *c, uint64_t request_id, enum rc rc, uint64_t checkpoint_id,
-                   const char *path, const char *message)
-{
-    struct coordinator_action *a = act(c, ACTION_ANSWER, checkpoint_id);
-
-    a->request_id = request_id;
-    a->rc = rc;
-    a->path = keep(c, path);
-    a->message = keep(c, message);
-}
-
-static void refuse(struct coordinator *c, const struct checkpoint_request *r,
-                   enum checkpoint_failure why)
-{
-    if (r->origin == ORIGIN_USER)
-        answer(c, r->request_id, checkpoint_failure_rc(why), 0, NULL, checkpoint_failure_str(why));
-}
-
 /* ---- life ------------------------------------------------------------------------------------ */
 
 struct coordinator *coordinator_new(const struct coordinator_config *config)
 {
     struct coordinator *c = mem_calloc(1, sizeof *c);
 
-    ASSERT(config->first_id >= 1 && config->num_retained >= 1 && config->timeout_ms > 0);
+    ASSERT(config->first_id >= 1 && config->num_retained >= 1 && config->timeout_ms > 0 &&
+           config->max_concurrent >= 1);
     c->config = *config;
     c->config.vertices = NULL; /* task_table and stats keep their own */
     c->config.edges = NULL;
@@ -125,7 +45,7 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
     c->task_count = task_table_size(c->tasks);
     c->config.savepoint_dir =
         config->savepoint_dir == NULL ? NULL : arena_strdup(c->arena, config->savepoint_dir);
-    c->acked_at_end = ARENA_ARRAY(c->arena, c->task_count, bool);
+    c->attempts = ARENA_ARRAY(c->arena, config->max_concurrent, struct under_way);
     c->next_id = config->first_id;
     c->queue = request_queue_new(COORDINATOR_QUEUE_MAX);
     c->completed = completed_new(config->num_retained);
@@ -137,8 +57,8 @@ void coordinator_free(struct coordinator *c)
 {
     if (c == NULL)
         return;
-    pending_free(c->pending);
-    checkpoint_request_release(&c->current);
+    for (uint32_t i = 0; i < c->attempt_count; i++)
+        co_under_way_release(&c->attempts[i]);
     request_queue_free(c->queue);
     completed_free(c->completed);
     stats_tracker_free(c->stats);
@@ -160,267 +80,16 @@ void coordinator_restored(struct coordinator *c, struct completed_checkpoint res
     stats_tracker_restored(c->stats, restored.id, restored.savepoint, path, now_wall_ms);
 }
 
-/* ---- tasks ----------------------------------------------------------------------------------- */
-
-static const char *task_name(struct coordinator *c, uint32_t task)
-{
-    return task_table_name(c->tasks, task, c->actions->arena);
-}
-
-static uint32_t count_phase(const struct coordinator *c, enum task_phase phase)
-{
-    return task_table_count(c->tasks, phase);
-}
+/* ---- the start of an attempt ----------------------------------------------------------------- */
 
 /* Whether an attempt can start: every task runs or, where that is allowed, has ended. */
 static bool all_required_run(const struct coordinator *c)
 {
-    uint32_t gone = count_phase(c, TASK_GONE);
+    uint32_t gone = co_count_phase(c, TASK_GONE);
 
-    return count_phase(c, TASK_DOWN) == 0 && gone < c->task_count &&
+    return co_count_phase(c, TASK_DOWN) == 0 && gone < c->task_count &&
            (gone == 0 || c->config.after_tasks_finish);
 }
-
-static void trigger_tasks(struct coordinator *c)
-{
-    bool *heads = ARENA_ARRAY(c->actions->arena, c->task_count, bool);
-
-    task_table_heads(c->tasks, c->pending, heads);
-    for (uint32_t i = 0; i < c->task_count; i++)
-        if (heads[i]) {
-            struct coordinator_action *a =
-                act(c, ACTION_TRIGGER, pending_barrier(c->pending)->checkpoint_id);
-
-            a->barrier = *pending_barrier(c->pending);
-            a->task = i;
-        }
-}
-
-/* ---- stop with savepoint --------------------------------------------------------------------- */
-
-static void answer_stop(struct coordinator *c, enum rc rc, uint64_t checkpoint_id,
-                        const char *message)
-{
-    for (size_t i = 0; i < c->stop_request_count; i++)
-        answer(c, c->stop_requests[i], rc, checkpoint_id, c->stop_path, message);
-    mem_free(c->stop_requests);
-    mem_free(c->stop_dir);
-    mem_free(c->stop_path);
-    c->stop_requests = NULL;
-    c->stop_dir = c->stop_path = NULL;
-    c->stop_request_count = 0;
-    c->stop = STOP_NONE;
-}
-
-static void join_stop(struct coordinator *c, uint64_t request_id)
-{
-    c->stop_requests =
-        mem_realloc(c->stop_requests, (c->stop_request_count + 1) * sizeof(uint64_t));
-    c->stop_requests[c->stop_request_count++] = request_id;
-}
-
-/* The savepoint exists and is committed, but the job did not end as the stop wanted. */
-static void answer_saved_stop(struct coordinator *c, enum rc rc, const char *why)
-{
-    answer_stop(c, rc, 0,
-                arena_printf(c->actions->arena,
-                             "%s; the savepoint %s is complete and its results are committed", why,
-                             c->stop_path));
-}
-
-/* ---- the end of an attempt ------------------------------------------------------------------- */
-
-static void end_attempt(struct coordinator *c)
-{
-    pending_free(c->pending);
-    c->pending = NULL;
-    checkpoint_request_release(&c->current);
-    memset(c->acked_at_end, 0, c->task_count * sizeof(bool));
-}
-
-static void start_scheduler(struct coordinator *c)
-{
-    int64_t delay_ms = c->config.min_pause_ms;
-
-    if (c->config.interval_ms == 0)
-        return;
-    if (!c->started_before)
-        delay_ms += (int64_t)rng_below(
-            &c->config.rng, (uint64_t)(c->config.interval_ms - c->config.min_pause_ms) + 1);
-    c->periodic_on = true;
-    c->next_periodic_mono_ms = c->now_mono_ms + delay_ms;
-}
-
-static void fail_job(struct coordinator *c, const char *message)
-{
-    act(c, ACTION_FAIL_JOB, 0)->message = keep(c, message);
-    c->fail_wanted = true;
-}
-
-static void count_failure(struct coordinator *c, enum checkpoint_failure why, const char *message)
-{
-    if (!checkpoint_failure_counts(why) || c->config.tolerable_failures == COORDINATOR_UNLIMITED ||
-        !c->started)
-        return;
-    c->failure_count++;
-    if (c->failure_count <= c->config.tolerable_failures)
-        return;
-    fail_job(c, arena_printf(c->actions->arena,
-                             "Exceeded checkpoint tolerable failure threshold (%u). The latest: %s",
-                             c->config.tolerable_failures, message));
-    c->failure_count = 0;
-}
-
-/* What a failed savepoint of a stop means for the job. */
-static void abort_stop(struct coordinator *c, enum checkpoint_failure why, bool triggered,
-                       uint64_t id, enum checkpoint_kind kind, const char *message)
-{
-    bool job_goes_on = c->started && !c->cancelling && !c->suspending && !c->shutting_down;
-
-    answer_stop(c, checkpoint_failure_rc(why), id, message);
-    if (!job_goes_on)
-        return;
-    if (why == FAILURE_DECLINED || why == FAILURE_ASYNC)
-        fail_job(c, arena_printf(c->actions->arena, "Stop with savepoint failed: %s", message));
-    else if (triggered && kind == CHECKPOINT_TERMINATE)
-        fail_job(
-            c, arena_printf(c->actions->arena,
-                            "Stop with drain failed after the job was drained; it goes back to its "
-                            "last checkpoint: %s",
-                            message));
-    start_scheduler(c);
-}
-
-static void remember_aborted(struct coordinator *c, uint64_t id)
-{
-    c->aborted[c->aborted_count++ % ABORTED_MEMORY] = id;
-}
-
-static bool was_aborted(const struct coordinator *c, uint64_t id)
-{
-    size_t count = c->aborted_count < ABORTED_MEMORY ? c->aborted_count : ABORTED_MEMORY;
-
-    for (size_t i = 0; i < count; i++)
-        if (c->aborted[i] == id)
-            return true;
-    return false;
-}
-
-/* Give the attempt under way up. detail: NULL or more than the failure's own words. */
-static void abort_attempt(struct coordinator *c, enum checkpoint_failure why, const char *detail)
-{
-    const struct barrier barrier = *pending_barrier(c->pending);
-    bool triggered = pending_state(c->pending) != PENDING_BEGINNING;
-    struct checkpoint_request request = c->current;
-    const char *message = arena_printf(c->actions->arena, "%s%s%s", checkpoint_failure_str(why),
-                                       detail == NULL ? "" : " ", detail == NULL ? "" : detail);
-
-    pending_move(c->pending, PENDING_ABORTED);
-    c->current = (struct checkpoint_request){0};
-    end_attempt(c);
-    remember_aborted(c, barrier.checkpoint_id);
-    stats_tracker_failed(c->stats, barrier.checkpoint_id, message, c->now_wall_ms);
-    if (triggered)
-        act(c, ACTION_NOTIFY_ABORTED, barrier.checkpoint_id);
-    act(c, ACTION_DISCARD_ATTEMPT, barrier.checkpoint_id);
-    act(c, ACTION_DELETE_SHARED, 0);
-    if (checkpoint_kind_is_sync(barrier.kind))
-        abort_stop(c, why, triggered, barrier.checkpoint_id, barrier.kind, message);
-    else if (request.origin == ORIGIN_USER)
-        answer(c, request.request_id, checkpoint_failure_rc(why), barrier.checkpoint_id, NULL,
-               message);
-    if (request.origin == ORIGIN_FINAL)
-        c->final_retry_mono_ms = c->now_mono_ms + FINAL_RETRY_MS;
-    if (barrier.kind == CHECKPOINT_PERIODIC)
-        count_failure(c, why, message);
-    checkpoint_request_release(&request);
-}
-
-/* Abort unless the outcome of its metadata has to be waited for, or there is none. */
-static void abort_if_possible(struct coordinator *c, enum checkpoint_failure why)
-{
-    if (c->pending != NULL && pending_state(c->pending) != PENDING_FINALIZING)
-        abort_attempt(c, why, NULL);
-}
-
-static void discard(struct coordinator *c, const struct completed_checkpoint *gone)
-{
-    struct coordinator_action *a =
-        act(c, gone->owned ? ACTION_DISCARD_CHECKPOINT : ACTION_FORGET_CHECKPOINT, gone->id);
-
-    a->completed = *gone;
-    if (!gone->owned)
-        return;
-    c->discards++;
-    stats_tracker_discarded(c->stats, gone->id);
-}
-
-/* Into the store, out with the oldest; their files go after the new one is known everywhere. */
-static void store(struct coordinator *c, uint64_t id, bool notify)
-{
-    size_t room = completed_count(c->completed) + 1;
-    struct completed_checkpoint *removed =
-        ARENA_ARRAY(c->actions->arena, room, struct completed_checkpoint);
-    size_t count = completed_add(c->completed,
-                                 (struct completed_checkpoint){.id = id, .owned = true}, removed);
-    uint64_t subsumed = 0;
-
-    if (c->suspending)
-        return; /* nothing is committed and nothing deleted from here on */
-    if (notify)
-        act(c, ACTION_NOTIFY_COMPLETE, id);
-    for (size_t i = 0; i < count; i++)
-        if (!removed[i].restored)
-            subsumed = removed[i].id;
-    if (notify && subsumed != 0)
-        act(c, ACTION_NOTIFY_SUBSUMED, subsumed);
-    for (size_t i = 0; i < count; i++)
-        discard(c, &removed[i]);
-    act(c, ACTION_DELETE_SHARED, 0);
-}
-
-static void complete_stop(struct coordinator *c, uint64_t id, const char *path, bool notify)
-{
-    mem_free(c->stop_path);
-    c->stop_path = mem_strdup(path);
-    if (!notify) {
-        /* Nobody is told, so nothing of it is committed until someone restores it. */
-        answer_stop(
-            c, RC_CANCELLED, id,
-            arena_printf(c->actions->arena,
-                         "the job failed or was ended meanwhile; the savepoint %s is complete",
-                         path));
-        return;
-    }
-    c->stop = STOP_SAVED;
-    act(c, ACTION_NOTIFY_COMPLETE, id);
-}
-
-static void complete_attempt(struct coordinator *c, const char *path)
-{
-    const struct barrier barrier = *pending_barrier(c->pending);
-    bool notify = !c->cancelling && !c->suspending && !c->shutting_down && c->started;
-
-    pending_move(c->pending, PENDING_COMPLETED);
-    stats_tracker_completed(c->stats, barrier.checkpoint_id, path, c->now_wall_ms);
-    c->last_end_mono_ms = c->now_mono_ms;
-    c->ended_before = true;
-    act(c, ACTION_ADOPT, barrier.checkpoint_id);
-    if (barrier.kind == CHECKPOINT_PERIODIC) {
-        c->failure_count = 0;
-        store(c, barrier.checkpoint_id, notify);
-        for (uint32_t i = 0; notify && i < c->task_count; i++)
-            if (c->acked_at_end[i])
-                (void)task_table_move(c->tasks, i, TASK_RELEASED);
-    } else if (checkpoint_kind_is_sync(barrier.kind)) {
-        complete_stop(c, barrier.checkpoint_id, path, notify);
-    }
-    if (c->current.origin == ORIGIN_USER && !checkpoint_kind_is_sync(barrier.kind))
-        answer(c, c->current.request_id, RC_OK, barrier.checkpoint_id, path, NULL);
-    end_attempt(c);
-}
-
-/* ---- the start of an attempt ----------------------------------------------------------------- */
 
 static enum checkpoint_kind kind_of(const struct checkpoint_request *r)
 {
@@ -450,13 +119,17 @@ static void start_attempt(struct coordinator *c, struct checkpoint_request reque
 
     for (uint32_t i = 0; i < c->task_count; i++)
         expected[i] = task_table_phase(c->tasks, i) != TASK_GONE;
-    c->pending =
-        pending_new(&barrier, expected, c->task_count, c->now_mono_ms + c->config.timeout_ms);
-    c->current = request;
+    ASSERT(c->attempt_count < c->config.max_concurrent);
+    c->attempts[c->attempt_count++] = (struct under_way){
+        .pending = pending_new(&barrier, expected, c->task_count,
+                               c->now_mono_ms + c->config.timeout_ms),
+        .request = request,
+        .acked_at_end = mem_calloc(c->task_count, sizeof(bool)),
+    };
     stats_tracker_started(c->stats, barrier.checkpoint_id, barrier.kind, c->now_wall_ms);
-    a = act(c, ACTION_BEGIN, barrier.checkpoint_id);
+    a = co_act(c, ACTION_BEGIN, barrier.checkpoint_id);
     a->barrier = barrier;
-    a->target_dir = keep(c, request.target_dir);
+    a->target_dir = co_keep(c, request.target_dir);
 }
 
 /* Too early for a periodic one: dropped, and the timer is planned anew for the end of the pause. */
@@ -470,11 +143,21 @@ static bool within_pause(struct coordinator *c)
     return true;
 }
 
+/* A stop, or the last checkpoint of a bounded job, is alone under way. */
+static bool is_alone(const struct checkpoint_request *r)
+{
+    return r->kind == REQUEST_STOP || r->kind == REQUEST_STOP_DRAIN || r->origin == ORIGIN_FINAL;
+}
+
 static bool may_start(const struct coordinator *c)
 {
+    for (uint32_t i = 0; i < c->attempt_count; i++)
+        if (is_alone(&c->attempts[i].request) ||
+            pending_state(c->attempts[i].pending) == PENDING_BEGINNING)
+            return false;
     return c->started && !c->fail_wanted && !c->cancelling && !c->suspending && !c->shutting_down &&
-           c->pending == NULL && c->stop != STOP_SAVED && c->discards <= 1 &&
-           count_phase(c, TASK_RELEASED) == 0;
+           c->attempt_count < c->config.max_concurrent && c->stop != STOP_SAVED &&
+           c->discards <= c->config.max_concurrent && co_count_phase(c, TASK_RELEASED) == 0;
 }
 
 static void start_next(struct coordinator *c)
@@ -485,16 +168,18 @@ static void start_next(struct coordinator *c)
         bool ready = all_required_run(c);
         struct checkpoint_request request;
 
-        if (!ready && next->origin != ORIGIN_USER && count_phase(c, TASK_DOWN) > 0)
+        if (!ready && next->origin != ORIGIN_USER && co_count_phase(c, TASK_DOWN) > 0)
             return; /* tasks are coming up: it starts the moment all of them run */
+        if (is_alone(next) && c->attempt_count > 0)
+            return; /* it starts when those have ended */
         request = request_queue_pop(c->queue);
         if (!ready) {
             if (request.kind == REQUEST_STOP || request.kind == REQUEST_STOP_DRAIN) {
-                answer_stop(c, RC_STATE, 0, checkpoint_failure_str(FAILURE_NOT_ALL_RUNNING));
-                start_scheduler(c);
+                co_answer_stop(c, RC_STATE, 0, checkpoint_failure_str(FAILURE_NOT_ALL_RUNNING));
+                co_start_scheduler(c);
             } else if (request.origin == ORIGIN_USER || !c->config.final_checkpoint) {
                 /* With a final checkpoint tasks end all at once, after it: none fails then. */
-                refuse(c, &request, FAILURE_NOT_ALL_RUNNING);
+                co_refuse(c, &request, FAILURE_NOT_ALL_RUNNING);
                 stats_tracker_failed_early(c->stats);
             }
         } else if (request.origin != ORIGIN_PERIODIC || !within_pause(c)) {
@@ -511,7 +196,7 @@ static void enqueue(struct coordinator *c, struct checkpoint_request add)
 
     if (!request_queue_push(c->queue, add, &dropped))
         return;
-    refuse(c, &dropped, FAILURE_TOO_MANY_REQUESTS);
+    co_refuse(c, &dropped, FAILURE_TOO_MANY_REQUESTS);
     checkpoint_request_release(&dropped);
 }
 
@@ -522,28 +207,37 @@ static void flush_queue(struct coordinator *c, enum checkpoint_failure why)
         struct checkpoint_request r = request_queue_pop(c->queue);
 
         if (r.kind == REQUEST_STOP || r.kind == REQUEST_STOP_DRAIN)
-            answer_stop(c, checkpoint_failure_rc(why), 0, checkpoint_failure_str(why));
+            co_answer_stop(c, checkpoint_failure_rc(why), 0, checkpoint_failure_str(why));
         else
-            refuse(c, &r, why);
+            co_refuse(c, &r, why);
         checkpoint_request_release(&r);
     }
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
+/* One that only waits for its turn to be finalized is not. */
+static bool is_overdue(const struct coordinator *c, const struct pending *p)
+{
+    return pending_state(p) != PENDING_FINALIZING && !pending_fully_acked(p) &&
+           c->now_mono_ms >= pending_deadline_mono_ms(p);
+}
+
 static void check_timeout(struct coordinator *c)
 {
-    uint32_t missing;
+    for (uint32_t i = 0; i < c->attempt_count;) {
+        const struct pending *p = c->attempts[i].pending;
 
-    if (c->pending == NULL || pending_state(c->pending) == PENDING_FINALIZING ||
-        c->now_mono_ms < pending_deadline_mono_ms(c->pending))
-        return;
-    missing = pending_first_missing(c->pending);
-    abort_attempt(c, FAILURE_EXPIRED,
-                  arena_printf(c->actions->arena,
-                               "(timeout %lld ms; %u of %u tasks missing, among them %s)",
-                               (long long)c->config.timeout_ms, pending_missing_count(c->pending),
-                               c->task_count, task_name(c, missing)));
+        if (!is_overdue(c, p)) {
+            i++;
+            continue;
+        }
+        co_abort_attempt(c, &c->attempts[i], FAILURE_EXPIRED,
+                         arena_printf(c->actions->arena,
+                                      "(timeout %lld ms; %u of %u tasks missing, among them %s)",
+                                      (long long)c->config.timeout_ms, pending_missing_count(p),
+                                      c->task_count, co_task_name(c, pending_first_missing(p))));
+    }
 }
 
 static void plan_periodic(struct coordinator *c)
@@ -563,10 +257,10 @@ static void plan_periodic(struct coordinator *c)
  * results out. */
 static bool final_wanted(const struct coordinator *c)
 {
-    uint32_t waiting = count_phase(c, TASK_AT_END);
+    uint32_t waiting = co_count_phase(c, TASK_AT_END);
 
     return c->config.final_checkpoint && c->stop == STOP_NONE && waiting > 0 &&
-           waiting + count_phase(c, TASK_GONE) == c->task_count;
+           waiting + co_count_phase(c, TASK_GONE) == c->task_count && c->attempt_count == 0;
 }
 
 static void plan_final(struct coordinator *c)
@@ -582,8 +276,12 @@ int64_t coordinator_next_mono_ms(const struct coordinator *c)
 
     if (c->shut_down)
         return next;
-    if (c->pending != NULL && pending_state(c->pending) != PENDING_FINALIZING)
-        next = pending_deadline_mono_ms(c->pending);
+    for (uint32_t i = 0; i < c->attempt_count; i++) {
+        const struct pending *p = c->attempts[i].pending;
+
+        if (!pending_fully_acked(p) && pending_deadline_mono_ms(p) < next)
+            next = pending_deadline_mono_ms(p);
+    }
     if (c->periodic_on && c->next_periodic_mono_ms < next)
         next = c->next_periodic_mono_ms;
     if (may_start(c) && final_wanted(c) && c->final_retry_mono_ms < next)
@@ -602,7 +300,7 @@ static void on_start(struct coordinator *c)
     c->started = true;
     c->fail_wanted = false;
     c->final_retry_mono_ms = c->now_mono_ms;
-    start_scheduler(c);
+    co_start_scheduler(c);
     if (c->started_before && completed_count(c->completed) > 0) {
         const struct completed_checkpoint *latest = completed_latest(c->completed);
 
@@ -616,9 +314,14 @@ static void move_task(struct coordinator *c, uint32_t task, enum task_phase to)
 {
     if (!c->started || !task_table_move(c->tasks, task, to))
         return; /* the last words of a task of an earlier deployment */
-    if (to == TASK_GONE && c->pending != NULL && pending_state(c->pending) != PENDING_FINALIZING &&
-        pending_expects(c->pending, task) && !pending_has_acked(c->pending, task))
-        abort_attempt(c, FAILURE_TASK_CLOSING, task_name(c, task));
+    for (uint32_t i = 0; to == TASK_GONE && i < c->attempt_count;) {
+        const struct pending *p = c->attempts[i].pending;
+
+        if (pending_expects(p, task) && !pending_has_acked(p, task))
+            co_abort_attempt(c, &c->attempts[i], FAILURE_TASK_CLOSING, co_task_name(c, task));
+        else
+            i++;
+    }
 }
 
 static void on_job_failing(struct coordinator *c)
@@ -627,10 +330,10 @@ static void on_job_failing(struct coordinator *c)
         return;
     c->started = false;
     c->periodic_on = false;
-    abort_if_possible(c, FAILURE_JOB_FAILING);
+    co_abort_all(c, FAILURE_JOB_FAILING);
     flush_queue(c, FAILURE_JOB_FAILING);
     if (c->stop == STOP_SAVED)
-        answer_saved_stop(c, RC_STATE, "the job failed before all its tasks had ended");
+        co_answer_saved_stop(c, RC_STATE, "the job failed before all its tasks had ended");
     task_table_reset(c->tasks);
 }
 
@@ -638,17 +341,17 @@ static void on_stop_request(struct coordinator *c, const struct coordinator_even
                             const char *dir)
 {
     if (!all_required_run(c)) {
-        answer(c, e->request_id, RC_STATE, 0, NULL,
-               checkpoint_failure_str(FAILURE_NOT_ALL_RUNNING));
+        co_answer(c, e->request_id, RC_STATE, 0, NULL,
+                  checkpoint_failure_str(FAILURE_NOT_ALL_RUNNING));
         return;
     }
     c->periodic_on = false;
-    abort_if_possible(c, FAILURE_SUSPENDED);
+    co_abort_all(c, FAILURE_SUSPENDED);
     flush_queue(c, FAILURE_SUSPENDED);
     c->stop = STOP_WANTED;
     c->stop_kind = e->request;
     c->stop_dir = mem_strdup(dir);
-    join_stop(c, e->request_id);
+    co_join_stop(c, e->request_id);
     enqueue(c, (struct checkpoint_request){
                    .kind = e->request, .request_id = e->request_id, .target_dir = mem_strdup(dir)});
 }
@@ -670,18 +373,17 @@ static void on_request(struct coordinator *c, const struct coordinator_event *e)
     else if (!c->started || c->fail_wanted)
         why = checkpoint_failure_str(FAILURE_NOT_ALL_RUNNING);
     if (why != NULL) {
-        answer(c, e->request_id, RC_STATE, 0, NULL, why);
+        co_answer(c, e->request_id, RC_STATE, 0, NULL, why);
     } else if (e->request != REQUEST_CHECKPOINT && dir == NULL) {
-        answer(c, e->request_id, RC_INVALID, 0, NULL,
-               "no target directory: neither in the request nor as "
-               "execution.checkpointing.savepoint-dir");
+        co_answer(c, e->request_id, RC_INVALID, 0, NULL,
+                  "no target directory: neither in the request nor as "
+                  "execution.checkpointing.savepoint-dir");
     } else if (c->stop != STOP_NONE) {
         if (is_stop && e->request == c->stop_kind && strcmp(dir, c->stop_dir) == 0)
-            join_stop(c,
-                      e->request_id); /* the same stop again: one savepoint, one answer for both */
+            co_join_stop(c, e->request_id); /* the same again: one savepoint, one answer for both */
         else
-            answer(c, e->request_id, RC_STATE, 0, NULL,
-                   "the job is already being stopped with a savepoint");
+            co_answer(c, e->request_id, RC_STATE, 0, NULL,
+                      "the job is already being stopped with a savepoint");
     } else if (is_stop) {
         on_stop_request(c, e, dir);
     } else {
@@ -691,53 +393,90 @@ static void on_request(struct coordinator *c, const struct coordinator_event *e)
     }
 }
 
-/* Whether the event speaks of the attempt under way; the leavings of an aborted one go at once. */
-static bool is_current(struct coordinator *c, const struct coordinator_event *e,
-                       enum pending_state state)
+/* The attempt that the event speaks of, when it is in that state; the leavings of an aborted one go
+ * at once. */
+static struct under_way *spoken_of(struct coordinator *c, const struct coordinator_event *e,
+                                   enum pending_state state)
 {
-    if (c->pending != NULL && pending_barrier(c->pending)->checkpoint_id == e->checkpoint_id)
-        return pending_state(c->pending) == state;
-    if (was_aborted(c, e->checkpoint_id)) {
-        act(c, ACTION_DISCARD_ATTEMPT, e->checkpoint_id);
-        act(c, ACTION_DELETE_SHARED, 0);
+    for (uint32_t i = 0; i < c->attempt_count; i++)
+        if (co_id_of(&c->attempts[i]) == e->checkpoint_id)
+            return pending_state(c->attempts[i].pending) == state ? &c->attempts[i] : NULL;
+    if (co_was_aborted(c, e->checkpoint_id)) {
+        co_act(c, ACTION_DISCARD_ATTEMPT, e->checkpoint_id);
+        co_act(c, ACTION_DELETE_SHARED, 0);
     }
-    return false;
+    return NULL;
+}
+
+static void trigger_tasks(struct coordinator *c, const struct pending *p)
+{
+    bool *heads = ARENA_ARRAY(c->actions->arena, c->task_count, bool);
+
+    task_table_heads(c->tasks, p, heads);
+    for (uint32_t i = 0; i < c->task_count; i++)
+        if (heads[i]) {
+            struct coordinator_action *a =
+                co_act(c, ACTION_TRIGGER, pending_barrier(p)->checkpoint_id);
+
+            a->barrier = *pending_barrier(p);
+            a->task = i;
+        }
 }
 
 static void on_begun(struct coordinator *c, const struct coordinator_event *e)
 {
-    if (!is_current(c, e, PENDING_BEGINNING))
+    const struct under_way *u = spoken_of(c, e, PENDING_BEGINNING);
+
+    if (u == NULL)
         return;
-    pending_move(c->pending, PENDING_RUNNING);
-    trigger_tasks(c);
+    pending_move(u->pending, PENDING_RUNNING);
+    trigger_tasks(c, u->pending);
+}
+
+static void on_begin_failed(struct coordinator *c, const struct coordinator_event *e)
+{
+    struct under_way *u = spoken_of(c, e, PENDING_BEGINNING);
+
+    if (u != NULL)
+        co_abort_attempt(c, u, FAILURE_IO, e->message);
 }
 
 static void on_ack(struct coordinator *c, const struct coordinator_event *e)
 {
+    struct under_way *u = spoken_of(c, e, PENDING_RUNNING);
     uint32_t vertex, subtask_index;
 
     ASSERT(e->task < c->task_count);
-    if (!is_current(c, e, PENDING_RUNNING) || pending_ack(c->pending, e->task) != PENDING_ACK_OK)
+    if (u == NULL || pending_ack(u->pending, e->task) != PENDING_ACK_OK)
         return;
-    c->acked_at_end[e->task] = task_table_phase(c->tasks, e->task) == TASK_AT_END;
+    u->acked_at_end[e->task] = task_table_phase(c->tasks, e->task) == TASK_AT_END;
     task_table_locate(c->tasks, e->task, &vertex, &subtask_index);
     stats_tracker_acked(c->stats, e->checkpoint_id, vertex, subtask_index, &e->ack, c->now_wall_ms);
-    if (!pending_fully_acked(c->pending))
-        return;
-    pending_move(c->pending, PENDING_FINALIZING);
-    act(c, ACTION_FINALIZE, e->checkpoint_id);
 }
 
 static void on_decline(struct coordinator *c, const struct coordinator_event *e)
 {
+    struct under_way *u = spoken_of(c, e, PENDING_RUNNING);
+
     ASSERT(e->task < c->task_count);
     ASSERT(e->failure == FAILURE_DECLINED || e->failure == FAILURE_ASYNC ||
            e->failure == FAILURE_TASK_CLOSING);
-    if (!is_current(c, e, PENDING_RUNNING) || !pending_expects(c->pending, e->task))
+    if (u == NULL || !pending_expects(u->pending, e->task))
         return;
-    abort_attempt(c, e->failure,
-                  arena_printf(c->actions->arena, "%s: %s", task_name(c, e->task),
-                               e->message == NULL ? "no reason given" : e->message));
+    co_abort_attempt(c, u, e->failure,
+                     arena_printf(c->actions->arena, "%s: %s", co_task_name(c, e->task),
+                                  e->message == NULL ? "no reason given" : e->message));
+}
+
+static void on_finalized(struct coordinator *c, const struct coordinator_event *e)
+{
+    struct under_way *u = spoken_of(c, e, PENDING_FINALIZING);
+
+    ASSERT(u != NULL);
+    if (e->kind == EVENT_FINALIZED)
+        co_complete_attempt(c, u, e->path);
+    else
+        co_abort_attempt(c, u, FAILURE_FINALIZE, e->message);
 }
 
 static void on_cancel(struct coordinator *c, bool suspend)
@@ -751,11 +490,11 @@ static void on_cancel(struct coordinator *c, bool suspend)
     else
         c->cancelling = true;
     c->periodic_on = false;
-    abort_if_possible(c, why);
+    co_abort_all(c, why);
     flush_queue(c, why);
     if (c->stop == STOP_SAVED)
-        answer_saved_stop(c, RC_CANCELLED,
-                          suspend ? "the job is being suspended" : checkpoint_failure_str(why));
+        co_answer_saved_stop(c, RC_CANCELLED,
+                             suspend ? "the job is being suspended" : checkpoint_failure_str(why));
 }
 
 /* The last of a job: what is left is answered, what the retention table says is deleted. */
@@ -765,19 +504,19 @@ static void finish_shutdown(struct coordinator *c)
     struct completed_checkpoint *removed =
         ARENA_ARRAY(c->actions->arena, count + 1, struct completed_checkpoint);
 
-    abort_if_possible(c, FAILURE_SHUTDOWN);
+    co_abort_all(c, FAILURE_SHUTDOWN);
     flush_queue(c, FAILURE_SHUTDOWN);
     if (c->stop == STOP_SAVED && c->end == JOB_END_FINISHED)
-        answer_stop(c, RC_OK, 0, NULL);
+        co_answer_stop(c, RC_OK, 0, NULL);
     else if (c->stop == STOP_SAVED)
-        answer_saved_stop(c, RC_STATE, "the job did not finish");
+        co_answer_saved_stop(c, RC_STATE, "the job did not finish");
     ASSERT(c->stop == STOP_NONE);
     count = completed_shutdown(c->completed, c->config.retention, c->end, removed);
     for (size_t i = 0; i < count; i++)
-        discard(c, &removed[i]);
+        co_discard(c, &removed[i]);
     if (c->end != JOB_END_SUSPENDED)
-        act(c, ACTION_DELETE_SHARED, 0);
-    act(c, ACTION_SHUTDOWN_DONE, 0);
+        co_act(c, ACTION_DELETE_SHARED, 0);
+    co_act(c, ACTION_SHUTDOWN_DONE, 0);
     c->shut_down = true;
 }
 
@@ -818,8 +557,7 @@ static void dispatch(struct coordinator *c, const struct coordinator_event *e)
         on_begun(c, e);
         break;
     case EVENT_BEGIN_FAILED:
-        if (is_current(c, e, PENDING_BEGINNING))
-            abort_attempt(c, FAILURE_IO, e->message);
+        on_begin_failed(c, e);
         break;
     case EVENT_ACK:
         on_ack(c, e);
@@ -828,12 +566,8 @@ static void dispatch(struct coordinator *c, const struct coordinator_event *e)
         on_decline(c, e);
         break;
     case EVENT_FINALIZED:
-        ASSERT(is_current(c, e, PENDING_FINALIZING));
-        complete_attempt(c, e->path);
-        break;
     case EVENT_FINALIZE_FAILED:
-        ASSERT(is_current(c, e, PENDING_FINALIZING));
-        abort_attempt(c, FAILURE_FINALIZE, e->message);
+        on_finalized(c, e);
         break;
     case EVENT_DISCARDED:
         ASSERT(c->discards > 0);
@@ -861,6 +595,7 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
     c->now_wall_ms = event->now_wall_ms;
     dispatch(c, event);
     check_timeout(c);
+    co_finalize_next(c);
     plan_periodic(c);
     plan_final(c);
     start_next(c);
@@ -873,12 +608,15 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
 
 bool coordinator_finalizing(const struct coordinator *c)
 {
-    return c->pending != NULL && pending_state(c->pending) == PENDING_FINALIZING;
+    for (uint32_t i = 0; i < c->attempt_count; i++)
+        if (co_is_finalizing(&c->attempts[i]))
+            return true;
+    return false;
 }
 
 uint64_t coordinator_pending_id(const struct coordinator *c)
 {
-    return c->pending == NULL ? 0 : pending_barrier(c->pending)->checkpoint_id;
+    return c->attempt_count == 0 ? 0 : co_id_of(&c->attempts[c->attempt_count - 1]);
 }
 
 const struct completed_checkpoint *coordinator_latest(const struct coordinator *c)

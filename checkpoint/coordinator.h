@@ -1,16 +1,19 @@
 /* coordinator.h - when checkpoints start, when they count, what is kept: event in, actions out.
  *
  * A pure state machine: no I/O, no thread, no clock. The driver feeds events with the time and
- * performs the actions in order. One attempt is under way at a time (max-concurrent 1, savepoints
- * included); requests wait in a queue, savepoints first. Task i is (vertex, subtask) in the order
+ * performs the actions in order. Up to max_concurrent attempts are under way at a time, savepoints
+ * included; a stop and the last checkpoint of a bounded job are alone. Requests wait in a queue,
+ * savepoints first. Task i is (vertex, subtask) in the order
  * of the vertices.
  *
  *     attempt n:  ACTION_BEGIN --EVENT_BEGUN--> ACTION_TRIGGER.. --EVENT_ACK of all-->
  *                 ACTION_FINALIZE --EVENT_FINALIZED--> complete
  *
  * Complete (C5): added to the store (not savepoints), older ones subsumed, ACTION_NOTIFY_COMPLETE
- * (checkpoints and stop-with-savepoint only: an ordinary savepoint commits nothing). Everything
- * else that can happen to an attempt aborts it: ACTION_NOTIFY_ABORTED, ACTION_DISCARD_ATTEMPT.
+ * (checkpoints and stop-with-savepoint only: an ordinary savepoint commits nothing); older
+ * checkpoints under way are aborted. One at a time is finalized, so they complete in order.
+ * Everything else that can happen to an attempt aborts it: ACTION_NOTIFY_ABORTED,
+ * ACTION_DISCARD_ATTEMPT.
  * ACTION_FINALIZE is never interrupted: cancel, shutdown and restart wait for its outcome.
  * After: CheckpointCoordinator, CheckpointRequestDecider, CheckpointFailureManager,
  * StopWithSavepointTerminationManager; differences: docs/REFERENCE.md. Thread: the driver's only.
@@ -33,6 +36,7 @@ struct coordinator_config {
     int64_t timeout_ms, min_pause_ms;
     uint32_t tolerable_failures; /* COORDINATOR_UNLIMITED: never fails the job (no interval
                                     configured) */
+    uint32_t max_concurrent; /* attempts under way at one time, >= 1 */
     uint32_t num_retained;
     enum checkpoint_retention retention;
     bool exactly_once;
@@ -174,7 +178,7 @@ int64_t coordinator_next_mono_ms(const struct coordinator *c);
 /* An attempt's ACTION_FINALIZE is out: wait for its outcome before a restart chooses its
  * checkpoint. */
 bool coordinator_finalizing(const struct coordinator *c);
-/* Id of the attempt under way; 0: none. */
+/* Id of the newest attempt under way; 0: none. */
 uint64_t coordinator_pending_id(const struct coordinator *c);
 /* What a restart goes back to; NULL: from the beginning. */
 const struct completed_checkpoint *coordinator_latest(const struct coordinator *c);

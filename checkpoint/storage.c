@@ -32,8 +32,8 @@ enum rc storage_mark_savepoint(struct storage *s, uint64_t checkpoint_id, struct
     struct err local = {0};
     enum rc rc;
 
-    if (s->job_dir == NULL)
-        return RC_OK;
+    if (s->job_dir == NULL || checkpoint_id <= s->savepoint_mark)
+        return RC_OK; /* an older one that took longer */
     layout_savepoint_mark(checkpoint_id, name);
     RETURN_IF_ERR(path_join(path, sizeof path, s->job_dir, name, err));
     rc = fs_create(s->env.fs, path, &file, &local);
@@ -42,7 +42,7 @@ enum rc storage_mark_savepoint(struct storage *s, uint64_t checkpoint_id, struct
     if (rc != RC_OK && rc != RC_EXISTS)
         return err_set(err, rc, "%s", local.msg);
     RETURN_IF_ERR(fs_sync_dir(s->env.fs, s->job_dir, err));
-    if (s->savepoint_mark != 0 && s->savepoint_mark != checkpoint_id) {
+    if (s->savepoint_mark != 0) {
         layout_savepoint_mark(s->savepoint_mark, name);
         if (path_join(path, sizeof path, s->job_dir, name, NULL) != RC_OK ||
             fs_unlink(s->env.fs, path, &local) != RC_OK)

@@ -533,6 +533,7 @@ void config_coordinator(const struct config *c, struct coordinator_config *out)
         .min_pause_ms = config_duration_ms(c, OPT_CP_MIN_PAUSE),
         .tolerable_failures =
             periodic ? (uint32_t)config_int(c, OPT_CP_TOLERABLE_FAILURES) : COORDINATOR_UNLIMITED,
+        .max_concurrent = (uint32_t)config_int(c, OPT_CP_MAX_CONCURRENT),
         .num_retained = (uint32_t)config_int(c, OPT_CP_NUM_RETAINED),
         .retention = (enum checkpoint_retention)config_enum(c, OPT_CP_RETENTION),
         .exactly_once = config_enum(c, OPT_CP_MODE) == MODE_EXACTLY_ONCE,

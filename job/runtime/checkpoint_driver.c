@@ -23,7 +23,7 @@ struct attempt {
     struct task_event **acks; /* by task; NULL: none */
     bool sent;                /* its triggers are out */
     bool complete;            /* and kept only until the actions of that step are done */
-    struct attempt *next;     /* of aborted ones that wait for the cleaner */
+    struct attempt *next;     /* under way: the next newer; aborted: waits for the cleaner too */
 };
 struct vertex_place {
     uint32_t first_task;
@@ -36,7 +36,7 @@ struct checkpoint_driver {
     struct coordinator *coordinator GUARDED_BY(mutex);
     struct coordinator_actions actions;
     struct cleaner *cleaner;
-    struct attempt *attempt;   /* the one under way */
+    struct attempt *attempts;  /* under way, the oldest first */
     struct attempt *completed; /* the newest completed checkpoint (not a savepoint), for its tree */
     struct checkpoint_metadata *completed_tree;
     struct arena *completed_arena;
@@ -119,16 +119,48 @@ static void attempt_free(struct checkpoint_driver *d, struct attempt *a)
     mem_free(a);
 }
 
+/* NULL: it is not under way. */
+static struct attempt *find_attempt(const struct checkpoint_driver *d, uint64_t id)
+{
+    struct attempt *a = d->attempts;
+
+    while (a != NULL && a->id != id)
+        a = a->next;
+    return a;
+}
+
+static void add_attempt(struct checkpoint_driver *d, struct attempt *a)
+{
+    struct attempt **at = &d->attempts;
+
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = a;
+}
+
+static void take_attempt(struct checkpoint_driver *d, struct attempt *a)
+{
+    struct attempt **at = &d->attempts;
+
+    while (*at != a)
+        at = &(*at)->next;
+    *at = a->next;
+    a->next = NULL;
+}
+
 /* After the actions that speak of a completed attempt; a periodic one stays for its tree. */
 static void leave_completed(struct checkpoint_driver *d)
 {
-    struct attempt *a = d->attempt;
+    struct attempt *a, *next;
 
-    if (a == NULL || !a->complete)
-        return;
-    d->attempt = NULL;
-    if (a != d->completed)
-        attempt_free(d, a);
+    for (a = d->attempts; a != NULL; a = next) {
+        next = a->next;
+        if (!a->complete)
+            continue;
+        take_attempt(d, a);
+        if (a != d->completed)
+            attempt_free(d, a);
+    }
 }
 
 static void begin(struct checkpoint_driver *d, const struct coordinator_action *act,
@@ -138,8 +170,6 @@ static void begin(struct checkpoint_driver *d, const struct coordinator_action *
     struct err err = {0};
     enum rc rc;
 
-    leave_completed(d);
-    ASSERT(d->attempt == NULL);
     a->id = act->checkpoint_id;
     a->barrier = act->barrier;
     a->acks = mem_calloc(d->task_count, sizeof(struct task_event *));
@@ -153,7 +183,7 @@ static void begin(struct checkpoint_driver *d, const struct coordinator_action *
         follow->message = arena_strdup(arena, err.msg);
         return;
     }
-    d->attempt = a;
+    add_attempt(d, a);
     follow->kind = EVENT_BEGUN;
 }
 
@@ -161,9 +191,9 @@ static void begin(struct checkpoint_driver *d, const struct coordinator_action *
  */
 static void trigger_all(struct checkpoint_driver *d, uint64_t checkpoint_id)
 {
-    struct attempt *a = d->attempt;
+    struct attempt *a = find_attempt(d, checkpoint_id);
 
-    if (a == NULL || a->id != checkpoint_id || a->sent)
+    if (a == NULL || a->sent)
         return;
     a->sent = true;
     for (uint32_t task = d->task_count; task-- > 0;) {
@@ -281,13 +311,13 @@ static struct checkpoint_metadata *build_tree(struct checkpoint_driver *d, const
 static void finalize(struct checkpoint_driver *d, uint64_t checkpoint_id,
                      struct coordinator_event *follow, struct arena *arena)
 {
-    struct attempt *a = d->attempt;
+    struct attempt *a = find_attempt(d, checkpoint_id);
     struct arena *tree_arena = arena_new(0);
     struct checkpoint_metadata *m = build_tree(d, a, tree_arena);
     struct err err = {0};
     const char *dir;
 
-    ASSERT(a->id == checkpoint_id);
+    leave_completed(d); /* the one before it, of the same step */
     follow->checkpoint_id = checkpoint_id;
     if (storage_attempt_complete(a->storage, m, &err) != RC_OK) {
         arena_free(tree_arena);
@@ -298,7 +328,7 @@ static void finalize(struct checkpoint_driver *d, uint64_t checkpoint_id,
     dir = storage_attempt_dir(a->storage);
     follow->kind = EVENT_FINALIZED;
     follow->path = arena_strdup(arena, dir[0] == '\0' ? NOT_ADDRESSABLE : dir);
-    if (checkpoint_kind_is_savepoint(a->barrier.kind))
+    if (checkpoint_kind_is_savepoint(a->barrier.kind) && checkpoint_id > d->newest_savepoint)
         d->newest_savepoint = checkpoint_id;
     if (a->barrier.kind != CHECKPOINT_PERIODIC) {
         arena_free(tree_arena);
@@ -419,14 +449,13 @@ static void forget_end(struct checkpoint_driver *d)
 
 static void notify_complete(struct checkpoint_driver *d, uint64_t checkpoint_id)
 {
-    const struct attempt *a = d->attempt;
+    const struct attempt *a = find_attempt(d, checkpoint_id);
 
-    if (a != NULL && a->id == checkpoint_id && checkpoint_kind_is_sync(a->barrier.kind) &&
-        !note_stop(d, a))
+    if (a != NULL && checkpoint_kind_is_sync(a->barrier.kind) && !note_stop(d, a))
         return;
     post_all(d, TASK_COMPLETE, checkpoint_id);
-    if (a != NULL && a->id == checkpoint_id && a->barrier.kind == CHECKPOINT_PERIODIC &&
-        d->final_checkpoint && acked_past_the_data(d, a)) {
+    if (a != NULL && a->barrier.kind == CHECKPOINT_PERIODIC && d->final_checkpoint &&
+        acked_past_the_data(d, a)) {
         d->end_told = true; /* it was the final one: none more is planned */
         post_all(d, TASK_FINISH, 0);
     }
@@ -437,7 +466,7 @@ static void notify_complete(struct checkpoint_driver *d, uint64_t checkpoint_id)
  * end. */
 static void end_data(struct checkpoint_driver *d)
 {
-    if (d->end_told || d->down || d->attempt != NULL || !all_at_end(d))
+    if (d->end_told || d->down || d->attempts != NULL || !all_at_end(d))
         return;
     d->end_told = true;
     if (!d->final_checkpoint) {
@@ -505,11 +534,11 @@ static void clean_shared(void *ctx, uint64_t id)
  * the cleaner's. */
 static void discard_attempt(struct checkpoint_driver *d, uint64_t checkpoint_id)
 {
-    struct attempt *a = d->attempt;
+    struct attempt *a = find_attempt(d, checkpoint_id);
 
-    if (a == NULL || a->id != checkpoint_id)
+    if (a == NULL)
         return; /* done before */
-    d->attempt = NULL;
+    take_attempt(d, a);
     mutex_lock(&d->mutex);
     a->next = d->dying;
     d->dying = a;
@@ -542,10 +571,11 @@ static void log_complete(struct checkpoint_driver *d, const struct attempt *a)
  * later in the same list. */
 static void adopt(struct checkpoint_driver *d, uint64_t checkpoint_id)
 {
-    ASSERT(d->attempt != NULL && d->attempt->id == checkpoint_id);
-    d->attempt->complete = true;
-    log_complete(d, d->attempt);
-    if (d->attempt->barrier.kind == CHECKPOINT_PERIODIC)
+    struct attempt *a = find_attempt(d, checkpoint_id);
+
+    a->complete = true;
+    log_complete(d, a);
+    if (a->barrier.kind == CHECKPOINT_PERIODIC)
         forget_end(d); /* it is newer */
 }
 
@@ -642,7 +672,7 @@ static bool is_last_of_final(const struct checkpoint_driver *d, const struct att
                              const struct task_event *ev)
 {
     if (!d->final_checkpoint || d->down || a == NULL || a->complete ||
-        a->id != ev->checkpoint_id || a->barrier.kind != CHECKPOINT_PERIODIC || !ev->data_ended)
+        a->barrier.kind != CHECKPOINT_PERIODIC || !ev->data_ended)
         return false;
     for (uint32_t i = 0; i < d->task_count; i++)
         if (i != ev->task && (a->acks[i] == NULL || !a->acks[i]->data_ended))
@@ -652,7 +682,7 @@ static bool is_last_of_final(const struct checkpoint_driver *d, const struct att
 
 void driver_ack(struct checkpoint_driver *d, struct task_event *ev_take)
 {
-    struct attempt *a = d->attempt;
+    struct attempt *a = find_attempt(d, ev_take->checkpoint_id);
     struct coordinator_event e = {
         .kind = EVENT_ACK,
         .checkpoint_id = ev_take->checkpoint_id,
@@ -664,8 +694,7 @@ void driver_ack(struct checkpoint_driver *d, struct task_event *ev_take)
     if (is_last_of_final(d, a, ev_take))
         for (uint32_t i = 0; i < d->task_count; i++)
             feed_task(d, EVENT_TASK_END_OF_DATA, i);
-    if (a != NULL && a->id == ev_take->checkpoint_id && !a->complete &&
-        a->acks[ev_take->task] == NULL)
+    if (a != NULL && !a->complete && a->acks[ev_take->task] == NULL)
         a->acks[ev_take->task] = ev_take;
     else
         task_event_free(ev_take); /* too late: what it published goes with its attempt */
@@ -735,7 +764,7 @@ void driver_shutdown(struct checkpoint_driver *d, enum job_end end)
     feed(d, (struct coordinator_event){.kind = EVENT_SHUTDOWN, .end = end});
     cleaner_drain(d->cleaner);
     leave_completed(d);
-    ASSERT(d->attempt == NULL);
+    ASSERT(d->attempts == NULL);
     attempt_free(d, d->completed); /* storage is closed after this */
     d->completed = NULL;
     d->completed_tree = NULL;
@@ -847,7 +876,7 @@ void driver_free(struct checkpoint_driver *d)
         return;
     cleaner_free(d->cleaner);
     leave_completed(d);
-    ASSERT(d->attempt == NULL);
+    ASSERT(d->attempts == NULL);
     while ((a = d->dying) != NULL) {
         d->dying = a->next;
         attempt_free(d, a);

@@ -67,10 +67,11 @@ void task_next_trigger(struct task *t, int64_t now)
 
 bool task_barrier_ready(const struct task *t)
 {
-    if (t->ending || t->async_count > 0)
+    if (t->ending || t->async_count == TASK_PARTS_MAX)
         return false;
     for (uint32_t i = 0; i < t->operator_count; i++) {
-        if (t->chain[i].draining)
+        if (t->chain[i].draining ||
+            (t->chain[i].keyed != NULL && !keyed_may_snapshot(t->chain[i].keyed)))
             return false;
     }
     return t->barrier.kind != CHECKPOINT_TERMINATE || t->data_ended;
@@ -81,7 +82,7 @@ enum rc task_prepare_barrier(struct task *t, enum step_result *result, struct er
     const struct source_operator_ops *ops;
 
     if (t->barrier.kind != CHECKPOINT_TERMINATE || t->data_ended) {
-        *result = STEP_WAIT; /* for the asynchronous part of an earlier attempt */
+        *result = STEP_WAIT; /* until the rows of an earlier attempt are safe */
         t->waits_for = WAITS_FOR_ROOM;
         return RC_OK;
     }
@@ -109,6 +110,20 @@ static void count_sizes(struct async_part *p)
     }
 }
 
+/* From then on the task may go on to the next barrier. */
+static enum rc take_rows(struct async_part *p, struct err *err)
+{
+    struct task *t = p->task;
+    enum rc rc = RC_OK;
+
+    for (uint32_t i = 0; i < t->operator_count && rc == RC_OK; i++) {
+        if (p->snapshots[i] != NULL)
+            rc = keyed_snapshot_take(p->snapshots[i], err);
+    }
+    executor_wake(&t->runnable);
+    return rc;
+}
+
 /* In the pool (or on the task's thread when there is nothing to write). */
 static void part_run(struct async_job *job)
 {
@@ -116,7 +131,7 @@ static void part_run(struct async_job *job)
     struct task *t = p->task;
     struct task_event *ev;
     struct err err = {0};
-    enum rc rc = RC_OK;
+    enum rc rc = take_rows(p, &err);
 
     for (uint32_t i = 0; i < t->operator_count && rc == RC_OK; i++) {
         for (size_t k = 0; k < p->states[i].log_count && rc == RC_OK; k++)

@@ -9,6 +9,7 @@
 
 #define TASK_TICK_NS (100 * NS_PER_MS)
 #define TASK_TRIGGERS_MAX 8
+#define TASK_PARTS_MAX 8 /* asynchronous parts of attempts, given-up ones included */
 
 struct chain_link {
     struct output output; /* first: an operator gets it and hands it back */
@@ -111,8 +112,8 @@ void task_drop_trigger(struct task *t, uint64_t checkpoint_id);
 void task_drop_triggers(struct task *t);
 /* A source, or a task without living inputs: the next trigger is the barrier. */
 void task_next_trigger(struct task *t, int64_t now);
-/* The held barrier can be dealt with now: data ended first if it asks for that, no other snapshot
- * open. */
+/* The held barrier can be dealt with now: data ended first if it asks for that, and no other
+ * snapshot needs the present epoch's rows. */
 bool task_barrier_ready(const struct task *t);
 /* It can't yet: start what it waits for. */
 MUST_USE enum rc task_prepare_barrier(struct task *t, enum step_result *result, struct err *err);

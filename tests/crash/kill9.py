@@ -40,7 +40,8 @@ class Chain:
         self.nobodys = set()  # dot files of runs that died before their first checkpoint: no snapshot knows them
 
     def sql(self, parallelism, interval_ms):
-        return (settings(self.where, self.backend, parallelism, "%d ms" % interval_ms, retained=self.rng.choice([1, 2, 3])) +
+        several = {"execution.checkpointing.max-concurrent-checkpoints": self.rng.choice([1, 1, 3])}
+        return (settings(self.where, self.backend, parallelism, "%d ms" % interval_ms, retained=self.rng.choice([1, 2, 3]), **several) +
                 sequence("seq", ROWS, int(ROWS / RUN_S)) + files_table("o", FORMULA_COLUMNS, self.where + "/out") +
                 files_table("r", "id BIGINT", self.where + "/raw") +
                 "EXECUTE STATEMENT SET BEGIN\nINSERT INTO o %s;\nINSERT INTO r SELECT id FROM seq;\nEND;\n" % FORMULA)

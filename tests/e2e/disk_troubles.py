@@ -71,6 +71,26 @@ def b01_checkpoints_that_come_too_late_leave_nothing_in_shared(where):
     job.cancel()
 
 
+def at_once(job):
+    """The most checkpoints that were under way at one time, as the history says it."""
+    times = [(h["trigger_timestamp"], h["trigger_timestamp"] + h["end_to_end_duration"]) for h in job.checkpoints()["history"]
+             if h["status"] == "COMPLETED"]
+    return max(sum(1 for begin, end in times if begin <= t < end) for t, _ in times)
+
+
+@test(each=(1, 3))
+def on_a_slow_disk_as_many_checkpoints_are_under_way_as_are_allowed(where, most):
+    more = {"execution.checkpointing.max-concurrent-checkpoints": most}
+    job = Job(where, sql(where, 4, interval="20 ms", **more), prefix=preloaded(PRELOAD_ROOT=where, PRELOAD_SLOW="30:400"))
+    job.wait_checkpoints(5)
+    seen = at_once(job)
+    check(seen == 1 if most == 1 else 1 < seen <= most, "%d were under way at one time, %d allowed" % (seen, most), job.checkpoints()["history"])
+    wait_until(lambda: job.source_rows() > ROWS // 3, "a third of the rows")
+    job.kill()
+    Job(where, sql(where, 0.5, **more), ["--resume"]).finish()
+    check_table(where)
+
+
 @test
 def b02_a_checkpoint_that_never_completed_is_shown_and_never_offered(where):
     job = Job(where, sql(where, 6), prefix=preloaded(PRELOAD_ROOT=where, PRELOAD_KILL="_metadata:4"))

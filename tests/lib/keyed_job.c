@@ -251,9 +251,9 @@ void keyed_job_check(struct keyed_job *j)
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
-void keyed_job_checkpoint(struct keyed_job *j, struct keyed_checkpoint *c, int steps)
+static void begin_checkpoint(struct keyed_job *j, struct keyed_checkpoint *c,
+                             struct snapshot_writer *writers)
 {
-    struct snapshot_writer writers[KEYED_JOB_SUBTASKS_MAX];
     struct err err = {0};
 
     *c = (struct keyed_checkpoint){.arena = arena_new(0), .count = j->parallelism};
@@ -266,11 +266,52 @@ void keyed_job_checkpoint(struct keyed_job *j, struct keyed_checkpoint *c, int s
         model_copy(&j->models[i], &c->models[i]);
     for (uint32_t i = 0; i < j->parallelism; i++)
         snapshot_writer_start(&writers[i], &j->target);
+}
+
+static void end_checkpoint(struct keyed_job *j, uint64_t id, struct keyed_checkpoint *c,
+                           struct snapshot_writer *writers)
+{
+    for (uint32_t i = 0; i < j->parallelism; i++)
+        snapshot_writer_complete(&writers[i], j->subtasks[i].backend, id, c->arena, &c->handles[i]);
+}
+
+void keyed_job_checkpoint(struct keyed_job *j, struct keyed_checkpoint *c, int steps)
+{
+    struct snapshot_writer writers[KEYED_JOB_SUBTASKS_MAX];
+
+    begin_checkpoint(j, c, writers);
     for (int i = 0; i < steps; i++)
         keyed_job_step(j);
-    for (uint32_t i = 0; i < j->parallelism; i++)
-        snapshot_writer_complete(&writers[i], j->subtasks[i].backend, j->checkpoint_id, c->arena,
-                                 &c->handles[i]);
+    end_checkpoint(j, j->checkpoint_id, c, writers);
+}
+
+static bool may_checkpoint(struct keyed_job *j)
+{
+    for (uint32_t i = 0; i < j->parallelism; i++) {
+        if (!keyed_may_snapshot(j->subtasks[i].backend))
+            return false;
+    }
+    return true;
+}
+
+void keyed_job_two_checkpoints(struct keyed_job *j, struct keyed_checkpoint *older,
+                               struct keyed_checkpoint *newer, int steps)
+{
+    struct snapshot_writer first[KEYED_JOB_SUBTASKS_MAX], second[KEYED_JOB_SUBTASKS_MAX];
+    bool older_last = rng_below(&j->rng, 2) == 0;
+
+    begin_checkpoint(j, older, first);
+    do
+        keyed_job_step(j);
+    while (!may_checkpoint(j));
+    begin_checkpoint(j, newer, second);
+    for (int i = 0; i < steps; i++)
+        keyed_job_step(j);
+    if (!older_last)
+        end_checkpoint(j, j->checkpoint_id - 1, older, first);
+    end_checkpoint(j, j->checkpoint_id, newer, second);
+    if (older_last)
+        end_checkpoint(j, j->checkpoint_id - 1, older, first);
 }
 
 void keyed_checkpoint_release(struct keyed_checkpoint *c)

@@ -67,6 +67,9 @@ void keyed_job_step(struct keyed_job *j);
 void keyed_job_check(struct keyed_job *j);
 /* Every subtask at once, each written by a thread of its own, while the job goes on for `steps`. */
 void keyed_job_checkpoint(struct keyed_job *j, struct keyed_checkpoint *c, int steps);
+/* Two, the newer one begun while the older is written; over databases only. */
+void keyed_job_two_checkpoints(struct keyed_job *j, struct keyed_checkpoint *older,
+                               struct keyed_checkpoint *newer, int steps);
 void keyed_checkpoint_release(struct keyed_checkpoint *c);
 
 #endif

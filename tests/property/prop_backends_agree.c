@@ -48,6 +48,34 @@ START_TEST(backends_agree_with_sorted_maps_through_snapshots_and_rescales)
 }
 END_TEST
 
+/* Each holds what was there when it began, whichever is written first. */
+START_TEST(a_checkpoint_that_begins_while_another_is_written_holds_its_own_moment)
+{
+    struct keyed_job j = {.key_space = _i == 0 ? 3000 : 20000, .memory_bytes = (uint64_t)(_i + 1) * (512u << 10)};
+    struct keyed_checkpoint older, newer;
+
+    keyed_job_init(&j, (uint64_t)_i + 100);
+    keyed_job_open(&j, 2, "r", NULL);
+    for (int round = 0; round < 6; round++) {
+        for (int i = 0; i < 20; i++)
+            keyed_job_step(&j);
+        keyed_job_two_checkpoints(&j, &older, &newer, 20);
+        keyed_job_close(&j);
+        keyed_job_open(&j, 1 + (uint32_t)round % 3, "r", &older);
+        keyed_job_check(&j);
+        keyed_job_close(&j);
+        keyed_job_open(&j, 2, "r", &newer);
+        keyed_job_check(&j);
+        keyed_checkpoint_release(&older);
+        keyed_checkpoint_release(&newer);
+    }
+    keyed_job_close(&j);
+    keyed_job_release(&j);
+}
+END_TEST
+
 TEST_MAIN("backends_agree", tcase_set_timeout(tc, 300);
           tcase_add_loop_test(tc, backends_agree_with_sorted_maps_through_snapshots_and_rescales, 0,
-                              ARRAY_LEN(runs)))
+                              ARRAY_LEN(runs));
+          tcase_add_loop_test(tc, a_checkpoint_that_begins_while_another_is_written_holds_its_own_moment,
+                              0, 2))

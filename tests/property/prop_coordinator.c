@@ -5,7 +5,7 @@
  * A driver in miniature performs the actions with random delays and failures: tasks come up, ack,
  * decline, end, fail; users ask for checkpoints, savepoints, stops; the job is cancelled or
  * suspended at any moment. Checked all along:
- *   - one attempt at a time, ids grow; metadata is asked for only after all expected acks
+ *   - no more attempts at a time than allowed, one of them finalized, ids grow; metadata is asked for only after all expected acks
  *   - nobody is notified of an attempt whose metadata is not durable, and never of a plain
  * savepoint
  *   - every attempt is adopted or discarded, never both; what was adopted is discarded at most once
@@ -36,12 +36,13 @@ struct world {
     enum disk disk[IDS];
     enum checkpoint_kind kind[IDS];
     bool discarded[IDS], notified[IDS], aborted_said[IDS];
-    uint64_t last_id, running_id;
+    bool running[IDS];
+    uint64_t last_id, running_count, adopted_id; /* newest checkpoint that completed */
     /* tasks */
     enum phase task[TASKS];
     uint64_t barrier[TASKS]; /* met, ack to be sent; 0: none */
-    bool end_with[TASKS];    /* its last ack was given at its end */
-    uint64_t end_ack[TASKS];
+    uint64_t met[TASKS];     /* newest barrier */
+    bool end_with[TASKS][IDS]; /* its ack was given at its end */
     bool up, cancelled, suspended, fail_asked, stopping;
     /* what the driver still has to report */
     uint64_t begin_due, finalize_due, discard_due[16];
@@ -75,6 +76,13 @@ static void on_answer(struct world *w, const struct coordinator_action *a)
     }
 }
 
+static void end_running(struct world *w, uint64_t id)
+{
+    ck_assert(w->running[id]);
+    w->running[id] = false;
+    w->running_count--;
+}
+
 static void perform(struct world *w)
 {
     for (size_t i = 0; i < w->actions.count; i++) {
@@ -86,24 +94,31 @@ static void perform(struct world *w)
         switch (a->kind) {
         case ACTION_BEGIN:
             ck_assert_uint_gt(id, w->last_id);
-            ck_assert_uint_eq(w->running_id, 0);
-            w->last_id = w->running_id = id;
+            ck_assert_uint_lt(w->running_count, w->config.max_concurrent);
+            ck_assert(w->begin_due == 0 || w->discarded[w->begin_due]);
+            w->last_id = id;
+            w->running[id] = true;
+            w->running_count++;
             w->kind[id] = a->barrier.kind;
             w->begin_due = id;
             break;
         case ACTION_TRIGGER:
-            ck_assert_uint_eq(id, w->running_id);
+            ck_assert(w->running[id]);
             ck_assert_int_eq(w->disk[id], DIRECTORY);
             break;
         case ACTION_FINALIZE:
-            ck_assert_uint_eq(id, w->running_id);
+            ck_assert(w->running[id]);
+            ck_assert_uint_eq(w->finalize_due, 0);
+            ck_assert_uint_gt(id, w->adopted_id);
             w->finalize_due = id;
             break;
         case ACTION_ADOPT:
             ck_assert_int_eq(w->disk[id], DURABLE);
             ck_assert(!w->discarded[id]);
             w->disk[id] = ADOPTED;
-            w->running_id = 0;
+            if (w->kind[id] == CHECKPOINT_PERIODIC)
+                w->adopted_id = id;
+            end_running(w, id);
             break;
         case ACTION_NOTIFY_COMPLETE:
             ck_assert_int_eq(w->disk[id], ADOPTED);
@@ -111,7 +126,7 @@ static void perform(struct world *w)
             ck_assert(!w->cancelled && !w->suspended);
             w->notified[id] = true;
             for (int t = 0; t < TASKS; t++)
-                if ((w->task[t] == AT_END && w->end_with[t] && w->end_ack[t] == id) ||
+                if ((w->task[t] == AT_END && w->end_with[t][id]) ||
                     (checkpoint_kind_is_sync(w->kind[id]) && w->task[t] != GONE &&
                      w->task[t] != OFF))
                     w->task[t] = GOING;
@@ -127,8 +142,8 @@ static void perform(struct world *w)
             ck_assert_int_ne(w->disk[id], ADOPTED);
             w->discarded[id] = true;
             w->disk[id] = NOTHING;
-            if (w->running_id == id) {
-                w->running_id = 0;
+            if (w->running[id]) {
+                end_running(w, id);
                 for (int t = 0; t < TASKS; t++)
                     if (w->barrier[t] == id && rng_below(&w->rng, 2) == 0)
                         w->barrier[t] = 0; /* else a straggler */
@@ -156,7 +171,7 @@ static void perform(struct world *w)
             on_answer(w, a);
             break;
         case ACTION_SHUTDOWN_DONE:
-            ck_assert_uint_eq(w->running_id, 0);
+            ck_assert_uint_eq(w->running_count, 0);
             w->done = true;
             break;
         }
@@ -168,10 +183,19 @@ static bool chance(struct world *w, unsigned one_in)
     return rng_below(&w->rng, one_in) == 0;
 }
 
+/* The next barrier that reaches the task; 0: none. Now and then an older one was lost to it. */
+static uint64_t next_barrier(struct world *w, uint32_t t)
+{
+    for (uint64_t id = w->met[t] + 1; id <= w->last_id; id++)
+        if (w->running[id] && w->disk[id] == DIRECTORY && !chance(w, 200))
+            return id;
+    return 0;
+}
+
 /* Barriers reach tasks behind the trigger, in any order: what matters here is who acks when. */
 static void step_task(struct world *w, uint32_t t)
 {
-    uint64_t id = w->running_id;
+    uint64_t id;
 
     switch (w->task[t]) {
     case COMING:
@@ -194,14 +218,13 @@ static void step_task(struct world *w, uint32_t t)
     }
     if (w->task[t] != RUNNING && w->task[t] != AT_END)
         return;
-    if (w->barrier[t] == 0 && id != 0 && w->disk[id] == DIRECTORY && !(w->end_ack[t] == id))
-        w->barrier[t] = id;
+    if (w->barrier[t] == 0 && (w->barrier[t] = next_barrier(w, t)) != 0)
+        w->met[t] = w->barrier[t];
     if (w->barrier[t] == 0 || !chance(w, 3))
         return;
     id = w->barrier[t];
     w->barrier[t] = 0;
-    w->end_ack[t] = id;
-    w->end_with[t] = w->task[t] == AT_END;
+    w->end_with[t][id] = w->task[t] == AT_END;
     if (chance(w, 40)) {
         SEND(w, EVENT_DECLINE, .checkpoint_id = id, .task = t, .message = "x",
              .failure = chance(w, 2) ? FAILURE_DECLINED : FAILURE_ASYNC);
@@ -230,7 +253,7 @@ static void step_driver(struct world *w)
     if (w->finalize_due != 0 && chance(w, 3)) {
         id = w->finalize_due;
         w->finalize_due = 0;
-        ck_assert_uint_eq(id, w->running_id); /* never interrupted */
+        ck_assert(w->running[id]); /* never interrupted */
         if (chance(w, 20)) {
             SEND(w, EVENT_FINALIZE_FAILED, .checkpoint_id = id, .message = "x");
         } else {
@@ -250,7 +273,6 @@ static void fail_over(struct world *w)
     for (int t = 0; t < TASKS; t++) {
         w->task[t] = OFF;
         w->barrier[t] = 0;
-        w->end_ack[t] = 0;
     }
 }
 
@@ -364,6 +386,7 @@ static struct world *world_new(uint64_t seed)
         .timeout_ms = (int64_t)(50 + rng_below(&w->rng, 2000)),
         .min_pause_ms = 0,
         .tolerable_failures = (uint32_t)rng_below(&w->rng, 4),
+        .max_concurrent = 1 + (uint32_t)rng_below(&w->rng, 3),
         .num_retained = 1 + (uint32_t)rng_below(&w->rng, 3),
         .retention = (enum checkpoint_retention)rng_below(&w->rng, 3),
         .exactly_once = true,
@@ -435,10 +458,10 @@ static struct world *situation(int which, uint64_t seed)
         return w;
     ask(w, REQUEST_CHECKPOINT);
     w->begin_due = 0;
-    w->disk[w->running_id] = DIRECTORY;
-    SEND(w, EVENT_BEGUN, .checkpoint_id = w->running_id);
+    w->disk[w->last_id] = DIRECTORY;
+    SEND(w, EVENT_BEGUN, .checkpoint_id = w->last_id);
     for (uint32_t t = 0; t < TASKS && which == 2; t++)
-        SEND(w, EVENT_ACK, .checkpoint_id = w->running_id, .task = t);
+        SEND(w, EVENT_ACK, .checkpoint_id = w->last_id, .task = t);
     return w;
 }
 

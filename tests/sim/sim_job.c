@@ -70,6 +70,7 @@ static void world_init(struct world *w, uint64_t seed)
     set(w, "execution.checkpointing.tolerable-failed-checkpoints", "5");
     set(w, "execution.checkpointing.externalized-checkpoint-retention", "RETAIN_ON_CANCELLATION");
     set(w, "execution.checkpointing.num-retained", gen_chance(&w->rng, 50) ? "1" : "3");
+    set(w, "execution.checkpointing.max-concurrent-checkpoints", gen_chance(&w->rng, 50) ? "1" : "3");
     set(w, "execution.checkpointing.mode", "EXACTLY_ONCE");
     set(w, "restart-strategy.type", "fixed-delay");
     set(w, "restart-strategy.fixed-delay.attempts", "1000");

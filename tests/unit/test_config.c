@@ -106,8 +106,8 @@ static const struct {
     {"restart-strategy.exponential-delay.backoff-multiplier", "NaN", RC_INVALID, "finite"},
     {"execution.checkpointing.unaligned.enabled", "true", RC_UNSUPPORTED, "unaligned"},
     {"execution.checkpointing.unaligned", "true", RC_UNSUPPORTED, "unaligned"},
-    {"execution.checkpointing.max-concurrent-checkpoints", "2", RC_UNSUPPORTED,
-     "one checkpoint at a time"},
+    {"execution.checkpointing.max-concurrent-checkpoints", "9", RC_INVALID, "1 to 8"},
+    {"execution.checkpointing.max-concurrent-checkpoints", "0", RC_INVALID, "1 to 8"},
     {"execution.checkpointing.file-merging.enabled", "true", RC_UNSUPPORTED, "merging"},
     {"execution.checkpointing.interval-during-backlog", "0", RC_UNSUPPORTED, "none, is accepted"},
     {"state.changelog.enabled", "true", RC_UNSUPPORTED, "changelog"},
@@ -129,7 +129,6 @@ END_TEST
 
 static const char *const defaults_of_the_unbuilt[][2] = {
     {"execution.checkpointing.unaligned.enabled", "false"},
-    {"execution.checkpointing.max-concurrent-checkpoints", "1"},
     {"execution.checkpointing.aligned-checkpoint-timeout", "0 ms"},
     {"execution.checkpointing.cleaner.parallel-mode", "TRUE"},
     {"state.backend.rocksdb.memory.write-buffer-ratio", "0.50"},

@@ -21,6 +21,7 @@ static struct coordinator_config config(void)
         .interval_ms = 1000,
         .timeout_ms = 10000,
         .tolerable_failures = 0,
+        .max_concurrent = 1,
         .num_retained = 1,
         .retention = RETAIN_ON_CANCELLATION,
         .exactly_once = true,
@@ -206,6 +207,146 @@ START_TEST(no_metadata_before_the_last_ack_and_a_second_ack_counts_once)
     ck_assert_str_eq(ack(7, 2), ""); /* never heard of */
     ck_assert_str_eq(ack(1, 2), "");
     ck_assert_str_eq(ack(1, 3), "finalize 1");
+}
+END_TEST
+
+/* ---- several under way ----------------------------------------------------------------------- */
+
+static void start_with_two(void)
+{
+    struct coordinator_config k = config();
+
+    k.max_concurrent = 2;
+    k.tolerable_failures = 1;
+    start_with(k);
+    now = coordinator_next_mono_ms(c);
+    tick_at(now);
+    EV(EVENT_BEGUN, .checkpoint_id = 1);
+}
+static void begin_second(void)
+{
+    ck_assert_str_eq(tick_at(now + 1000), "begin 2 cp");
+    ck_assert_str_eq(EV(EVENT_BEGUN, .checkpoint_id = 2), "trigger 2>0; trigger 2>1");
+}
+static void ack_but_last(uint64_t id)
+{
+    for (uint32_t t = 0; t + 1 < TASKS; t++)
+        ck_assert_str_eq(ack(id, t), "");
+}
+
+START_TEST(as_many_as_allowed_are_under_way_and_complete_one_after_the_other)
+{
+    start_with_two();
+    begin_second();
+    ck_assert_str_eq(tick_at(now + 1000), ""); /* a third waits */
+    ack_but_last(1);
+    ack_but_last(2);
+    ck_assert_str_eq(ack(1, TASKS - 1), "finalize 1");
+    ck_assert_str_eq(ack(2, TASKS - 1), ""); /* one _metadata at a time */
+    ck_assert_str_eq(finalized(1), "adopt 1; complete 1; clean; finalize 2; begin 3 cp");
+    ck_assert_str_eq(finalized(2), "adopt 2; complete 2; subsumed 1; discard 1; clean");
+    ck_assert_uint_eq(coordinator_pending_id(c), 3);
+}
+END_TEST
+
+START_TEST(a_newer_one_that_completes_first_gives_the_older_up)
+{
+    start_with_two();
+    begin_second();
+    ack_but_last(2);
+    ck_assert_str_eq(ack(2, TASKS - 1), "finalize 2");
+    ck_assert_str_eq(finalized(2),
+                     "adopt 2; aborted 1; discard-attempt 1; clean; complete 2; clean");
+    ck_assert_str_eq(ack(1, 0), "discard-attempt 1; clean");
+}
+END_TEST
+
+START_TEST(a_newer_checkpoint_leaves_a_savepoint_under_way_alone)
+{
+    struct coordinator_config k = config();
+
+    k.max_concurrent = 2;
+    start_with(k);
+    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 5, .request = REQUEST_SAVEPOINT),
+                     "begin 1 sp /sp");
+    EV(EVENT_BEGUN, .checkpoint_id = 1);
+    now = coordinator_next_mono_ms(c);
+    ck_assert_str_eq(tick_at(now), "begin 2 cp");
+    run_to_finalize(2);
+    ck_assert_str_eq(finalized(2), "adopt 2; complete 2; clean");
+    ack_but_last(1);
+    ck_assert_str_eq(ack(1, TASKS - 1), "finalize 1");
+    ck_assert_str_eq(EV(EVENT_FINALIZED, .checkpoint_id = 1, .path = "/sp/savepoint-x"),
+                     "adopt 1; answer 5 ok /sp/savepoint-x");
+}
+END_TEST
+
+START_TEST(each_attempt_has_its_own_time)
+{
+    start_with_two();
+    begin_second();
+    ck_assert_int_eq(coordinator_next_mono_ms(c), now + 1000); /* the periodic one */
+    ck_assert_str_eq(tick_at(now + 9000), "aborted 1; discard-attempt 1; clean; begin 3 cp");
+    ck_assert_uint_eq(coordinator_pending_id(c), 3);
+}
+END_TEST
+
+/* 1 is late, 2 completes: that 1 failed says nothing of how it goes now. */
+START_TEST(what_fails_behind_a_success_does_not_count)
+{
+    struct coordinator_config k = config();
+
+    k.max_concurrent = 2;
+    start_with(k);
+    EV(EVENT_REQUEST, .request_id = 5, .request = REQUEST_SAVEPOINT);
+    EV(EVENT_BEGUN, .checkpoint_id = 1);
+    now = coordinator_next_mono_ms(c);
+    tick_at(now);
+    run_to_finalize(2);
+    finalized(2);
+    tick_at(now + 1000);
+    ck_assert_str_eq(EV(EVENT_BEGIN_FAILED, .checkpoint_id = 3, .message = "x"),
+                     "discard-attempt 3; clean; fail-job");
+}
+END_TEST
+
+START_TEST(a_stop_is_alone_under_way)
+{
+    start_with_two();
+    begin_second();
+    ack_but_last(1);
+    ck_assert_str_eq(ack(1, TASKS - 1), "finalize 1");
+    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 5, .request = REQUEST_STOP),
+                     "aborted 2; discard-attempt 2; clean"); /* 1 has to come to its end */
+    ck_assert_str_eq(finalized(1), "adopt 1; complete 1; clean; begin 3 suspend /sp");
+    ck_assert_str_eq(EV(EVENT_BEGUN, .checkpoint_id = 3), "trigger 3>0; trigger 3>1");
+    ck_assert_str_eq(EV(EVENT_REQUEST, .request_id = 6, .request = REQUEST_CHECKPOINT),
+                     "answer 6 state");
+}
+END_TEST
+
+/* The tasks' last results are out: they take no part in the one that began before that. */
+START_TEST(the_last_checkpoint_of_a_bounded_job_gives_newer_ones_up)
+{
+    start_with_two();
+    for (uint32_t t = 0; t < TASKS; t++)
+        ck_assert_str_eq(EV(EVENT_TASK_END_OF_DATA, .task = t), "");
+    begin_second();
+    ack_but_last(1);
+    ck_assert_str_eq(ack(1, TASKS - 1), "finalize 1");
+    ck_assert_str_eq(finalized(1),
+                     "adopt 1; aborted 2; discard-attempt 2; clean; complete 1; clean");
+    for (uint32_t t = 0; t < TASKS; t++)
+        ck_assert_str_eq(EV(EVENT_TASK_FINISHED, .task = t), "");
+}
+END_TEST
+
+START_TEST(all_that_is_under_way_goes_with_the_job)
+{
+    start_with_two();
+    begin_second();
+    ck_assert_str_eq(EV(EVENT_JOB_FAILING), "aborted 1; discard-attempt 1; clean; "
+                                            "aborted 2; discard-attempt 2; clean");
 }
 END_TEST
 
@@ -978,6 +1119,14 @@ static void add_cases(TCase *tc)
     tcase_add_test(tc, attempt_goes_from_begin_to_notification);
     tcase_add_test(tc, older_checkpoint_is_subsumed_after_the_newer_is_notified);
     tcase_add_test(tc, no_metadata_before_the_last_ack_and_a_second_ack_counts_once);
+    tcase_add_test(tc, as_many_as_allowed_are_under_way_and_complete_one_after_the_other);
+    tcase_add_test(tc, a_newer_one_that_completes_first_gives_the_older_up);
+    tcase_add_test(tc, a_newer_checkpoint_leaves_a_savepoint_under_way_alone);
+    tcase_add_test(tc, each_attempt_has_its_own_time);
+    tcase_add_test(tc, what_fails_behind_a_success_does_not_count);
+    tcase_add_test(tc, a_stop_is_alone_under_way);
+    tcase_add_test(tc, the_last_checkpoint_of_a_bounded_job_gives_newer_ones_up);
+    tcase_add_test(tc, all_that_is_under_way_goes_with_the_job);
     tcase_add_test(tc, first_trigger_is_random_within_pause_and_interval);
     tcase_add_test(tc, trigger_within_the_pause_is_dropped_and_planned_anew);
     tcase_add_test(tc, end_of_a_savepoint_counts_for_the_pause_but_a_savepoint_ignores_it);

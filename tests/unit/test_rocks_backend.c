@@ -852,6 +852,51 @@ START_TEST(mostly_changed_state_takes_its_files_place)
 END_TEST
 
 /* Given up before it is written: the changes are there for the next one. */
+/* C11: each gets what its own epoch held, whichever is handed over first. 2: the older one is given up
+ * while the newer one's epoch is closed. */
+START_TEST(a_snapshot_may_begin_once_the_image_of_another_is_taken)
+{
+    struct keyed_state *s;
+    struct keyed_backend *b = open_backend(NULL, 8 << 20, &s);
+    struct keyed_snapshot *older, *newer;
+    struct keyed_handle h1, h2, last;
+    struct err err = {0};
+
+    count_up(s, 0, 30000, 1);
+    ck_assert_ok(keyed_snapshot_begin(b, 1, &older, &err));
+    ck_assert(!keyed_may_snapshot(b));
+    ck_assert_ok(keyed_snapshot_take(older, &err));
+    ck_assert(keyed_may_snapshot(b));
+    count_up(s, 20000, 40000, 10);
+    ck_assert_ok(keyed_snapshot_begin(b, 2, &newer, &err));
+    if (_i == 2)
+        keyed_snapshot_free(older);
+    ck_assert(!keyed_may_snapshot(b));
+    count_up(s, 0, 50000, 100);
+    if (_i == 0)
+        ck_assert_ok(keyed_snapshot_write(older, &target.base, arena, &h1, &err));
+    if (_i == 1)
+        ck_assert_ok(keyed_snapshot_take(newer, &err));
+    count_up(s, 0, 50000, 100);
+    ck_assert_ok(keyed_snapshot_write(newer, &target.base, arena, &h2, &err));
+    if (_i == 1)
+        ck_assert_ok(keyed_snapshot_write(older, &target.base, arena, &h1, &err));
+    keyed_snapshot_free(newer);
+    if (_i != 2)
+        keyed_snapshot_free(older);
+    count_up(s, 0, 50000, 100);
+    snapshot(b, 3, &last);
+    keyed_backend_close(b);
+    dir_target_resolve(&target, arena, &h2);
+    check_restored(&h2, 40000, 30000 + 200000);
+    check_restored(&last, 50000, 230000 + 15000000);
+    if (_i == 2)
+        return;
+    dir_target_resolve(&target, arena, &h1);
+    check_restored(&h1, 30000, 30000);
+}
+END_TEST
+
 START_TEST(whole_snapshot_that_is_given_up_loses_nothing)
 {
     struct keyed_state *s;
@@ -1081,6 +1126,7 @@ TEST_MAIN("rocks_backend", tcase_set_timeout(tc, 300);
           tcase_add_test(tc, closing_with_an_open_snapshot_waits_and_frees_it);
           tcase_add_test(tc, failed_flush_breaks_the_backend_for_good);
           tcase_add_test(tc, mostly_changed_state_takes_its_files_place);
+          tcase_add_loop_test(tc, a_snapshot_may_begin_once_the_image_of_another_is_taken, 0, 3);
           tcase_add_test(tc, whole_snapshot_that_is_given_up_loses_nothing);
           tcase_add_loop_test(tc, windows_are_read_and_deleted_one_by_one, 0, ARRAY_LEN(stores));
           tcase_add_test(tc, windows_that_are_over_take_no_memory);

@@ -151,6 +151,23 @@ START_TEST(one_mark_stays)
 }
 END_TEST
 
+/* Several may be under way: C9 needs the newest. */
+START_TEST(the_mark_of_a_newer_savepoint_stays_when_an_older_one_takes_longer)
+{
+    struct checkpoint_metadata m;
+    struct storage_attempt *older;
+
+    ck_assert_ok(savepoint_begin(scene.storage, 1, "/user", &older, &err));
+    ck_assert_ok(scene_publish(&scene, older, 1, arena, &m, &err));
+    m.kind = CHECKPOINT_SAVEPOINT;
+    make(2, "/user", &(struct checkpoint_metadata){0});
+    ck_assert_ok(storage_attempt_complete(older, &m, &err));
+    storage_attempt_free(older);
+    ck_assert(!fs_exists(sim, JOB_DIR "/SAVEPOINT-1"));
+    ck_assert(fs_exists(sim, JOB_DIR "/SAVEPOINT-2"));
+}
+END_TEST
+
 START_TEST(a_directory_may_be_a_uri_and_must_be_a_file_system)
 {
     struct checkpoint_metadata m;
@@ -310,6 +327,7 @@ TEST_MAIN("savepoint", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, a_savepoint_names_nothing_outside_its_directory);
           tcase_add_loop_test(tc, a_savepoint_survives_a_power_loss_whole, 0, 20);
           tcase_add_test(tc, one_mark_stays);
+          tcase_add_test(tc, the_mark_of_a_newer_savepoint_stays_when_an_older_one_takes_longer);
           tcase_add_test(tc, a_savepoint_is_marked_before_it_can_be_restored);
           tcase_add_test(tc, a_directory_may_be_a_uri_and_must_be_a_file_system);
           tcase_add_test(tc, jobmanager_storage_has_savepoints_too);
