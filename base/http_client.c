@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define IDLE_MAX 32
 #define HEADERS_MAX_BYTES ((size_t)64 << 10)
@@ -22,6 +23,7 @@ struct http_client {
     struct rng rng GUARDED_BY(mutex);
     CURL *idle[IDLE_MAX] GUARDED_BY(mutex); /* each keeps its connection */
     size_t idle_count GUARDED_BY(mutex);
+    pid_t pid GUARDED_BY(mutex); /* whose connections they are */
 };
 
 struct http_headers_out {
@@ -138,6 +140,7 @@ struct http_client *http_client_new(const struct http_client_config *config)
     ASSERT(config->tries >= 1);
     ASSERT(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
     client->config = *config;
+    client->pid = getpid();
     client->user_agent = mem_strdup(config->user_agent);
     mutex_init(&client->mutex);
     rng_seed(&client->rng, config->seed);
@@ -161,6 +164,10 @@ static CURL *take_handle(struct http_client *client)
     CURL *curl = NULL;
 
     mutex_lock(&client->mutex);
+    if (client->pid != getpid()) { /* a child of who made them: the parent goes on with them */
+        client->pid = getpid();
+        client->idle_count = 0;
+    }
     if (client->idle_count > 0)
         curl = client->idle[--client->idle_count];
     mutex_unlock(&client->mutex);
@@ -456,24 +463,35 @@ static int64_t retry_after_ms(const struct http_answer *answer)
     return (int64_t)seconds * 1000;
 }
 
-static int64_t pause_ms(struct http_client *client, const struct http_answer *answer,
-                        uint32_t tries_made)
+/* false: no further try. Waits at least as long as the server asked for. */
+static bool pause_before_next(struct http_client *client, int64_t start_mono_ns,
+                              uint32_t tries_made, int64_t asked_ms)
 {
     const struct http_client_config *config = &client->config;
-    int64_t asked = retry_after_ms(answer);
     int64_t pause = http_backoff_ms(config->backoff_first_ms, config->backoff_max_ms, tries_made,
                                     random_number(client));
+    int64_t spent = (clock_mono_ns(config->clock) - start_mono_ns) / NS_PER_MS;
 
-    if (asked > config->backoff_max_ms)
-        asked = config->backoff_max_ms;
-    return asked > pause ? asked : pause;
+    if (asked_ms > config->backoff_max_ms)
+        asked_ms = config->backoff_max_ms;
+    if (asked_ms > pause)
+        pause = asked_ms;
+    if (tries_made >= config->tries ||
+        (config->total_timeout_ms > 0 && spent + pause > config->total_timeout_ms))
+        return false;
+    clock_sleep_ns(config->clock, pause * NS_PER_MS);
+    return true;
+}
+
+bool http_client_pause(struct http_client *client, int64_t start_mono_ns, uint32_t tries_made)
+{
+    return pause_before_next(client, start_mono_ns, tries_made, 0);
 }
 
 enum rc http_send(struct http_client *client, const struct http_request *request,
                   struct http_answer *out, struct err *err)
 {
-    const struct http_client_config *config = &client->config;
-    int64_t start = clock_mono_ns(config->clock), pause, spent;
+    int64_t start = clock_mono_ns(client->config.clock);
     struct err local;
     struct buf shown = {0};
     bool again;
@@ -482,13 +500,9 @@ enum rc http_send(struct http_client *client, const struct http_request *request
     for (out->tries = 1;; out->tries++) {
         local = (struct err){0};
         rc = try_once(client, request, out, &again, &local);
-        if (!again || out->tries >= config->tries)
+        if (!again || request->once ||
+            !pause_before_next(client, start, out->tries, retry_after_ms(out)))
             break;
-        pause = pause_ms(client, out, out->tries);
-        spent = (clock_mono_ns(config->clock) - start) / NS_PER_MS;
-        if (config->total_timeout_ms > 0 && spent + pause > config->total_timeout_ms)
-            break;
-        clock_sleep_ns(config->clock, pause * NS_PER_MS);
     }
     if (rc == RC_OK)
         return RC_OK;

@@ -4,7 +4,8 @@
  * up. Tried again, with growing pauses (a quarter of them random, Retry-After of the server respected): what could not
  * be sent at all, and of requests marked `retry` whatever ended without a whole answer or with a status that
  * may pass (408, 429, 500, 502, 503, 504). Secrets never reach messages: see http_url_shown.
- * Thread: a client from any thread (it keeps idle connections under a mutex); a request belongs to its caller.
+ * Thread: a client from any thread (it keeps idle connections under a mutex); a request belongs to its caller. After a
+ * fork the child has connections of its own.
  */
 #ifndef VARVE_BASE_HTTP_CLIENT_H
 #define VARVE_BASE_HTTP_CLIENT_H
@@ -43,6 +44,7 @@ struct http_request {
     bool has_body;           /* a PUT or POST without one says Content-Length: 0 */
     bool follow_redirects;   /* at most 5, with the same method */
     bool retry;              /* idempotent: may be tried again whatever happened */
+    bool once;               /* never tried again here: the caller does, with http_client_pause */
     size_t answer_max_bytes; /* of a 2xx answer: RC_LIMIT past it; of others the first 64 KiB are kept */
     /* NULL, or called before every try, to add headers that hold for this one (a signature with the time). */
     enum rc (*sign)(void *ctx, const struct http_request *request, struct http_headers_out *out,
@@ -64,6 +66,9 @@ const char *http_answer_header(const struct http_answer *answer, const char *nam
 MUST_USE enum rc http_send(struct http_client *client, const struct http_request *request,
                            struct http_answer *out, struct err *err);
 
+/* Before a caller's own next try: waits as http_send would, and gives true; false: the tries are used up, or the time
+ * since start_mono_ns (of the client's clock). */
+bool http_client_pause(struct http_client *client, int64_t start_mono_ns, uint32_t tries_made);
 /* A status that may be another one in a moment. */
 bool http_status_may_pass(int status);
 /* The pause before the next try in ms: first doubled with each try made, at most max, of which a quarter is random. */

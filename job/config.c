@@ -346,6 +346,12 @@ static enum rc fail_unknown(const char *key, struct err *err)
                    key, option_nearest(key));
 }
 
+/* Options of the remote file systems, which all jobs share. */
+static bool is_of_process(const struct option *o)
+{
+    return strncmp(o->key, "varve.remote.", 13) == 0 || strncmp(o->key, "varve.hdfs.", 11) == 0;
+}
+
 enum rc config_set(struct config *c, enum config_layer layer, const char *key, const char *value,
                    struct err *err)
 {
@@ -357,6 +363,9 @@ enum rc config_set(struct config *c, enum config_layer layer, const char *key, c
     ASSERT(layer > CONFIG_DEFAULT && layer < CONFIG_LAYER_COUNT);
     if (!find_ranked(key, &id, &rank))
         return fail_unknown(key, err);
+    if (layer == CONFIG_SET && is_of_process(&table[id]))
+        return err_set(err, RC_INVALID, "%s holds for the whole process: give it with -D or in a configuration file",
+                       key);
     rc = check_value(&table[id], value, err);
     if (rc != RC_OK)
         return err_wrap(err, rc, "%s", key);

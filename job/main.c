@@ -3,7 +3,6 @@
 #include "job/cli/verbs.h"
 
 #include "backend/keyed_backend.h"
-#include "base/fs_mux.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -67,9 +66,8 @@ static int dispatch(struct cli *cli, int argc, char **argv)
 int main(int argc, char **argv)
 {
     const char *no_color = getenv("NO_COLOR");
-    struct fs_mux *mux = fs_mux_new(fs_posix());
     struct cli cli = {
-        .env = {.fs = fs_mux_fs(mux), .clock = clock_posix()},
+        .env = {.fs = fs_posix(), .clock = clock_posix()},
         .arena = arena_new(0),
         .err_tty = isatty(STDERR_FILENO),
         .out_tty = isatty(STDOUT_FILENO),
@@ -81,9 +79,10 @@ int main(int argc, char **argv)
      * end. */
     signal(SIGPIPE, SIG_IGN);
     fs_posix_raise_open_files();
+    cli.remote = remote_fs_new(&cli.env);
     cli.colour = cli.err_tty && (no_color == NULL || no_color[0] == '\0');
     code = dispatch(&cli, argc, argv);
+    remote_fs_free(cli.remote);
     cli_end(&cli);
-    fs_mux_free(mux);
     return code;
 }

@@ -2,8 +2,8 @@
 #include "job/varve.h"
 
 #include "base/api_error.h"
-#include "base/fs_mux.h"
 #include "base/thread.h"
+#include "job/remote_fs.h"
 #include "job/sql/parser.h"
 #include "job/sql/session.h"
 
@@ -19,7 +19,7 @@ struct vv_job {
 };
 struct vv_session {
     struct env env;
-    struct fs_mux *mux;
+    struct remote_fs *remote;
     struct dispatcher *dispatcher;
     struct session *session;
     struct config *config;
@@ -46,8 +46,9 @@ vv_session *vv_session_new(const vv_option *options, size_t count, vv_error *err
         return NULL;
     }
     s = mem_calloc(1, sizeof *s);
-    s->mux = fs_mux_new(fs_posix());
-    s->env = (struct env){.fs = fs_mux_fs(s->mux), .clock = clock_posix()};
+    s->env = (struct env){.fs = fs_posix(), .clock = clock_posix()};
+    s->remote = remote_fs_new(&s->env);
+    remote_fs_configure(s->remote, config);
     s->env.log = log_new(STDERR_FILENO, LOG_WARN, s->env.clock);
     s->config = config;
     mutex_init(&s->mutex);
@@ -82,7 +83,7 @@ void vv_session_free(vv_session *s)
     session_free(s->session);
     dispatcher_free(s->dispatcher);
     config_free(s->config);
-    fs_mux_free(s->mux);
+    remote_fs_free(s->remote);
     log_free(s->env.log);
     mutex_release(&s->mutex);
     mem_free(s);

@@ -1,6 +1,8 @@
 /* cli.c - see cli.h */
 #include "job/cli/cli.h"
 
+#include "job/cli/host.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -210,6 +212,27 @@ static const struct arg_option common[] = {
     {.name = "--help", .alias = "-h", .help = "this text"},
 };
 
+/* For verbs without a configuration of their own. */
+static const struct arg_option settings[] = {HOST_CONFIG_OPTIONS};
+
+static bool has_option(const struct arg_option *options, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(options[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What paths on hdfs:// need of it. */
+static enum rc configure_remote(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct config *config;
+
+    RETURN_IF_ERR(host_config(cli, args, &config, err));
+    config_free(config);
+    return RC_OK;
+}
+
 static void print_help(const struct cli *cli, const struct arg_option *options, size_t count)
 {
     struct buf text = {0};
@@ -241,13 +264,18 @@ int cli_begin(struct cli *cli, const struct arg_option *options, size_t option_c
               char **argv, struct args *out)
 {
     size_t count = option_count + ARRAY_LEN(common);
-    struct arg_option *all = ARENA_ARRAY(cli->arena, count, struct arg_option);
+    bool configured = has_option(options, option_count, "--config");
+    struct arg_option *all = ARENA_ARRAY(cli->arena, count + ARRAY_LEN(settings), struct arg_option);
     const struct arg_option *level;
     struct err err = {0};
 
     if (option_count > 0)
         memcpy(all, options, option_count * sizeof *all);
     memcpy(all + option_count, common, sizeof common);
+    if (!configured) {
+        memcpy(all + count, settings, sizeof settings);
+        count += ARRAY_LEN(settings);
+    }
     if (args_parse(cli->arena, argc, argv, 1, all, count, out, &err) != RC_OK)
         return cli_error(cli, EXIT_USAGE, "%s; varve help %s lists the options", err.msg,
                          cli->verb->name);
@@ -255,6 +283,8 @@ int cli_begin(struct cli *cli, const struct arg_option *options, size_t option_c
         print_help(cli, all, count);
         return cli_finish_output(cli, EXIT_DONE);
     }
+    if (!configured && configure_remote(cli, out, &err) != RC_OK)
+        return cli_error(cli, EXIT_USAGE, "%s", err.msg);
     cli->quiet = args_get(out, "--quiet")->given;
     cli->json = args_get(out, "--json")->given;
     cli->log_level = cli->verb->log_level;

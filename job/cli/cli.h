@@ -9,6 +9,7 @@
 #include "base/env.h"
 #include "base/json.h"
 #include "job/cli/args.h"
+#include "job/remote_fs.h"
 
 enum exit_code {
     EXIT_DONE = 0,
@@ -28,6 +29,7 @@ struct verb {
 };
 struct cli {
     struct env env;
+    struct remote_fs *remote; /* behind env.fs; NULL in tests */
     struct arena *arena; /* lives as long as the process */
     const struct verb *verb;
     bool quiet;  /* -q */

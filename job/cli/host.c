@@ -23,6 +23,8 @@ enum rc host_config(struct cli *cli, const struct args *args, struct config **ou
         GOTO_IF_ERR(config_load_file(c, cli->env.fs, file->text, err));
     for (uint32_t i = 0; i < pairs->count; i++)
         GOTO_IF_ERR(config_set_pair(c, CONFIG_COMMAND_LINE, pairs->all[i], err));
+    if (cli->remote != NULL)
+        remote_fs_configure(cli->remote, c);
     *out = c;
     return RC_OK;
 out:

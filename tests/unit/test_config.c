@@ -17,7 +17,7 @@ START_TEST(every_row_of_the_table_is_sound)
     ck_assert(option_find(o->key, &id));
     ck_assert_int_eq((int)id, _i);
     if (o->default_text != NULL) {
-        ck_assert_ok(config_set(c, CONFIG_SET, o->key, o->default_text, &err));
+        ck_assert_ok(config_set(c, CONFIG_COMMAND_LINE, o->key, o->default_text, &err));
         switch (o->type) {
         case OPTION_BOOL:
             config_bool(c, id);
@@ -378,8 +378,23 @@ START_TEST(options_that_contradict_each_other_are_refused)
 }
 END_TEST
 
+/* All jobs of a process share the drivers. */
+START_TEST(options_of_remote_files_are_not_a_jobs)
+{
+    struct config *c = config_new();
+    struct err err = {0};
+
+    ck_assert_rc_msg(config_set(c, CONFIG_SET, "varve.remote.tries", "3", &err), RC_INVALID,
+                     "whole process");
+    ck_assert_ok(config_set(c, CONFIG_COMMAND_LINE, "varve.remote.tries", "3", &err));
+    ck_assert_int_eq(config_int(c, OPT_REMOTE_TRIES), 3);
+    config_free(c);
+}
+END_TEST
+
 TEST_MAIN("config", {
     tcase_add_loop_test(tc, every_row_of_the_table_is_sound, 0, OPTION_COUNT);
+    tcase_add_test(tc, options_of_remote_files_are_not_a_jobs);
     tcase_add_test(tc, words_stand_in_the_order_of_the_enums);
     tcase_add_loop_test(tc, bad_setting_is_refused_with_key_value_and_what_is_allowed, 0,
                         ARRAY_LEN(refused));

@@ -1,0 +1,121 @@
+/* remote_fs.c - see remote_fs.h. */
+#include "job/remote_fs.h"
+
+#include "base/fs_mux.h"
+#include "base/fs_webhdfs.h"
+#include "base/http_client.h"
+
+#include <pwd.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define USER_AGENT "varve/" VARVE_VERSION
+
+struct remote_fs {
+    struct env *env;
+    struct fs *local;
+    struct fs_mux *mux;
+    struct config *config;
+};
+
+static struct http_client_config http_config(const struct remote_fs *r)
+{
+    const struct config *c = r->config;
+    struct rng rng;
+
+    env_rng(r->env, "remote-backoff", &rng);
+    return (struct http_client_config){
+        .clock = r->env->clock,
+        .seed = rng_u64(&rng),
+        .user_agent = USER_AGENT,
+        .connect_timeout_ms = config_duration_ms(c, OPT_REMOTE_CONNECT_TIMEOUT),
+        .stall_timeout_ms = config_duration_ms(c, OPT_REMOTE_STALL_TIMEOUT),
+        .total_timeout_ms = config_duration_ms(c, OPT_REMOTE_TOTAL_TIMEOUT),
+        .tries = (uint32_t)config_int(c, OPT_REMOTE_TRIES),
+        .backoff_first_ms = config_duration_ms(c, OPT_REMOTE_BACKOFF),
+        .backoff_max_ms = config_duration_ms(c, OPT_REMOTE_BACKOFF_MAX),
+    };
+}
+
+/* ---- hdfs:// --------------------------------------------------------------------------------- */
+
+/* The option, else what Hadoop's own clients take. */
+static char *hdfs_user(const struct config *c)
+{
+    const char *named = getenv("HADOOP_USER_NAME");
+    struct passwd entry, *found = NULL;
+    char text[4096];
+
+    if (config_has(c, OPT_HDFS_USER))
+        return mem_strdup(config_string(c, OPT_HDFS_USER));
+    if (named != NULL && named[0] != '\0')
+        return mem_strdup(named);
+    if (getpwuid_r(geteuid(), &entry, text, sizeof text, &found) != 0 || found == NULL)
+        return NULL;
+    return mem_strdup(found->pw_name);
+}
+
+static enum rc make_webhdfs(const struct remote_fs *r, bool tls, struct fs **out)
+{
+    char *user = hdfs_user(r->config);
+
+    *out = fs_webhdfs_new(&(struct webhdfs_config){
+        .env = r->env,
+        .http = http_config(r),
+        .user = user,
+        .tls = tls,
+        .lease_ttl_ms = config_duration_ms(r->config, OPT_REMOTE_LOCK_TTL),
+    });
+    mem_free(user);
+    return RC_OK;
+}
+
+static enum rc make_hdfs(void *ctx, struct fs **out, struct err *err UNUSED)
+{
+    return make_webhdfs(ctx, false, out);
+}
+
+static enum rc make_swebhdfs(void *ctx, struct fs **out, struct err *err UNUSED)
+{
+    return make_webhdfs(ctx, true, out);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *scheme;
+    struct fs_driver_ops ops;
+} drivers[] = {
+    {"hdfs", {make_hdfs, fs_webhdfs_free}},
+    {"swebhdfs", {make_swebhdfs, fs_webhdfs_free}},
+};
+
+struct remote_fs *remote_fs_new(struct env *env)
+{
+    struct remote_fs *r = mem_calloc(1, sizeof *r);
+
+    r->env = env;
+    r->local = env->fs;
+    r->config = config_new();
+    r->mux = fs_mux_new(r->local);
+    for (size_t i = 0; i < ARRAY_LEN(drivers); i++)
+        fs_mux_add(r->mux, drivers[i].scheme, &drivers[i].ops, r);
+    env->fs = fs_mux_fs(r->mux);
+    return r;
+}
+
+void remote_fs_free(struct remote_fs *r)
+{
+    if (r == NULL)
+        return;
+    r->env->fs = r->local;
+    fs_mux_free(r->mux);
+    config_free(r->config);
+    mem_free(r);
+}
+
+void remote_fs_configure(struct remote_fs *r, const struct config *config)
+{
+    config_free(r->config);
+    r->config = config_copy(config);
+}
