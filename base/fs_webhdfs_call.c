@@ -57,6 +57,7 @@ struct outcome {
     bool again;     /* the next may end otherwise */
     bool next_node; /* and should go to another name node */
     bool uncertain; /* it may have been carried out */
+    bool repeated;  /* it was sent twice */
 };
 
 static enum rc judge(const struct http_answer *answer, struct outcome *o, struct err *err)
@@ -78,6 +79,7 @@ static enum rc ask_name_node(struct webhdfs *w, const struct webhdfs_call *call,
                              struct http_answer *out, struct outcome *o, struct err *err)
 {
     struct http_request request = {.method = call->method,
+                                   .retry = true, /* each call of ours can be told from its repetition */
                                    .once = true,
                                    .follow_redirects = !call->has_data,
                                    .answer_max_bytes = call->answer_max_bytes > 0
@@ -90,6 +92,7 @@ static enum rc ask_name_node(struct webhdfs *w, const struct webhdfs_call *call,
     request.url = buf_cstr(&url);
     rc = http_send(w->client, &request, out, err);
     buf_release(&url);
+    o->repeated = out->tries > 1;
     if (rc == RC_OK)
         return call->has_data && out->status == 307 ? RC_OK : judge(out, o, err);
     o->again = o->next_node = o->uncertain = rc != RC_LIMIT && rc != RC_INVALID;
@@ -120,6 +123,7 @@ static enum rc send_data(struct webhdfs *w, const struct webhdfs_call *call,
                                    .header_count = 1,
                                    .body = call->data,
                                    .has_body = true,
+                                   .retry = strcmp(call->op, "CREATE") == 0,
                                    .once = true,
                                    .answer_max_bytes = WEBHDFS_SMALL_ANSWER_MAX};
     struct buf url = {0};
@@ -165,7 +169,7 @@ enum rc webhdfs_call(struct webhdfs *w, const struct webhdfs_call *call, struct 
 
         local = (struct err){0};
         rc = try_once(w, call, nodes[node], out, &o, &local);
-        uncertain = uncertain || (rc != RC_OK && o.uncertain);
+        uncertain = uncertain || o.repeated || (rc != RC_OK && o.uncertain);
         if (rc == RC_OK || !o.again)
             break;
         if (o.next_node && count > 1) {

@@ -159,7 +159,8 @@ void http_client_free(struct http_client *client)
     mem_free(client);
 }
 
-static CURL *take_handle(struct http_client *client)
+/* *used: it has a connection. */
+static CURL *take_handle(struct http_client *client, bool *used)
 {
     CURL *curl = NULL;
 
@@ -170,6 +171,7 @@ static CURL *take_handle(struct http_client *client)
     }
     if (client->idle_count > 0)
         curl = client->idle[--client->idle_count];
+    *used = curl != NULL;
     mutex_unlock(&client->mutex);
     if (curl == NULL)
         curl = curl_easy_init();
@@ -373,6 +375,7 @@ static void set_options(struct exchange *x, const struct http_headers_out *heade
     curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)config->connect_timeout_ms);
     curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
+    curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, x->request->retry ? 0L : 1L);
     if (x->request->follow_redirects) {
         curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
         curl_easy_setopt(curl, CURLOPT_MAXREDIRS, REDIRECTS_MAX);
@@ -414,6 +417,16 @@ static enum rc explain(const struct exchange *x, CURLcode code, struct err *err)
                    x->reason[0] != '\0' ? x->reason : curl_easy_strerror(code));
 }
 
+/* When a connection that was kept ends without a word, curl sends the request once more on a new one by itself. (Not
+ * on a new one, so what must not be repeated always gets one.) */
+static bool was_repeated(CURL *curl, bool used)
+{
+    long connects = 0;
+
+    curl_easy_getinfo(curl, CURLINFO_NUM_CONNECTS, &connects);
+    return used && connects > 0;
+}
+
 /* *again: this end may be another one at the next try. */
 static enum rc try_once(struct http_client *client, const struct http_request *request,
                         struct http_answer *answer, bool *again, struct err *err)
@@ -422,15 +435,17 @@ static enum rc try_once(struct http_client *client, const struct http_request *r
     struct exchange x = {.client = client, .request = request, .answer = answer};
     long status = 0;
     CURLcode code;
+    bool used;
     enum rc rc;
 
     *again = false;
     answer_clear(answer);
     GOTO_IF_ERR(make_headers(request, &headers, err));
-    x.curl = take_handle(client);
+    x.curl = take_handle(client, &used);
     x.moved_mono_ns = clock_mono_ns(client->config.clock);
     set_options(&x, &headers);
     code = curl_easy_perform(x.curl);
+    answer->tries += request->retry && was_repeated(x.curl, used) ? 2 : 1;
     if (code == CURLE_OK) {
         curl_easy_getinfo(x.curl, CURLINFO_RESPONSE_CODE, &status);
         answer->status = (int)status;
@@ -494,21 +509,23 @@ enum rc http_send(struct http_client *client, const struct http_request *request
     int64_t start = clock_mono_ns(client->config.clock);
     struct err local;
     struct buf shown = {0};
+    uint32_t made;
     bool again;
     enum rc rc;
 
-    for (out->tries = 1;; out->tries++) {
+    out->tries = 0;
+    for (made = 1;; made++) {
         local = (struct err){0};
         rc = try_once(client, request, out, &again, &local);
         if (!again || request->once ||
-            !pause_before_next(client, start, out->tries, retry_after_ms(out)))
+            !pause_before_next(client, start, made, retry_after_ms(out)))
             break;
     }
     if (rc == RC_OK)
         return RC_OK;
     http_url_shown(request->url, &shown);
     rc = err_set(err, rc, "%s %s: %s (%u %s)", request->method, buf_cstr(&shown), local.msg,
-                 (unsigned)out->tries, out->tries == 1 ? "try" : "tries");
+                 (unsigned)made, made == 1 ? "try" : "tries");
     buf_release(&shown);
     return rc;
 }

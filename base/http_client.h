@@ -43,8 +43,8 @@ struct http_request {
     struct bytes body;
     bool has_body;           /* a PUT or POST without one says Content-Length: 0 */
     bool follow_redirects;   /* at most 5, with the same method */
-    bool retry;              /* idempotent: may be tried again whatever happened */
-    bool once;               /* never tried again here: the caller does, with http_client_pause */
+    bool retry;              /* idempotent: may be tried again whatever happened; else sent once, on a new connection */
+    bool once;               /* never tried again after a pause: the caller does, with http_client_pause */
     size_t answer_max_bytes; /* of a 2xx answer: RC_LIMIT past it; of others the first 64 KiB are kept */
     /* NULL, or called before every try, to add headers that hold for this one (a signature with the time). */
     enum rc (*sign)(void *ctx, const struct http_request *request, struct http_headers_out *out,
@@ -54,7 +54,8 @@ struct http_request {
 /* `= {0}` is empty. */
 struct http_answer {
     int status;
-    uint32_t tries; /* more than one: an earlier one may have been carried out without its answer reaching us */
+    uint32_t tries; /* more than one: an earlier one may have been carried out without its answer reaching us. Counts
+                       one too many when a kept connection was found closed: no more can be known then */
     struct buf body;
     struct buf headers; /* read by http_answer_header */
 };

@@ -94,7 +94,8 @@ static enum rc look(struct lease_keeper *k, const char *path, struct found *out,
     rc = k->ops->read(k->ctx, path, &text, out->version, &age_ms, &local);
     out->there = rc == RC_OK;
     if (out->there)
-        out->held = lease_parse(buf_bytes(&text), &out->id, &ttl_ms) && age_ms < ttl_ms;
+        out->held = lease_parse(buf_bytes(&text), &out->id, &ttl_ms) && ttl_ms > 0 &&
+                    age_ms < ttl_ms; /* an age may be below zero: dates have whole seconds */
     buf_release(&text);
     return rc == RC_OK || rc == RC_NOT_FOUND ? RC_OK : err_set(err, rc, "%s", local.msg);
 }

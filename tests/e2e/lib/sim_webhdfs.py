@@ -188,6 +188,12 @@ class SimWebHdfs:
             def log_message(self, *_):
                 pass
 
+            def handle(self):
+                try:
+                    super().handle()
+                except ConnectionError:
+                    pass  # a client that was killed
+
             def date_time_string(self, timestamp=None):
                 return super().date_time_string(sim.wall_ms() / 1000)
 
