@@ -8,9 +8,15 @@
 #define SHOWN_MAX 400 /* of a server's words in a message */
 #define LOCATION_MAX 8192
 
+/* `what` may quote the answer. */
 static enum rc no_answer(const char *what, struct err *err)
 {
-    return err_set(err, RC_CORRUPT, "the answer is no WebHDFS answer: %s", what);
+    struct buf words = {0};
+
+    buf_append_escaped(&words, bytes_of_str(what), SHOWN_MAX);
+    err_set(err, RC_CORRUPT, "the answer is no WebHDFS answer: %s", buf_cstr(&words));
+    buf_release(&words);
+    return RC_CORRUPT;
 }
 
 static enum rc parse(struct bytes body, json_t **out, struct err *err)
