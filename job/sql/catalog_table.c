@@ -2,6 +2,7 @@
 #include "job/sql/ast_util.h"
 #include "job/sql/catalog_priv.h"
 #include "job/sql/expr.h"
+#include "job/sql/secret.h"
 #include "job/sql/sql_error.h"
 
 #include <stdio.h>
@@ -457,10 +458,12 @@ void catalog_print(const struct catalog_entry *e, struct buf *out)
     }
     buf_append_str(out, e->partition_count > 0 ? ")\nWITH (\n" : "\nWITH (\n");
     for (uint32_t i = 0; i < e->option_count; i++) {
+        const char *value = secret_key(e->options[i].key) ? SECRET_SHOWN : e->options[i].value;
+
         buf_append_str(out, i == 0 ? "  " : ",\n  ");
         ast_string_print(e->options[i].key, strlen(e->options[i].key), out);
         buf_append_str(out, " = ");
-        ast_string_print(e->options[i].value, strlen(e->options[i].value), out);
+        ast_string_print(value, strlen(value), out);
     }
     buf_append_str(out, "\n)\n");
 }

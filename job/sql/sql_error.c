@@ -1,6 +1,7 @@
 /* sql_error.c - see sql_error.h. */
 #include "job/sql/sql_error.h"
 
+#include "job/sql/secret.h"
 #include "job/sql/text_width.h"
 
 #include <stdio.h>
@@ -44,6 +45,8 @@ static void add_source_line(struct err *err, const char *source, uint32_t line, 
         return;
     end = start + strcspn(start, "\r\n");
     text = bytes_of(start, (size_t)(end - start));
+    if (secret_within(text))
+        return;
     append(err->msg, &out, "\n  ", 3);
     for (; at < text.len && here < column + SHOWN_AFTER; here++) {
         uint32_t c;
