@@ -250,11 +250,6 @@ enum rc storage_hold(struct storage *s, const char *name, uint64_t size_bytes,
     return rc;
 }
 
-void storage_release_hold(struct storage *s, uint64_t hold)
-{
-    storage_release_uses(s, hold, false);
-}
-
 /* ---- restored snapshot ---------------------------------------------------------------------- */
 
 struct adoption {
@@ -560,6 +555,18 @@ enum rc storage_clean(struct storage *s, size_t *deleted, struct err *err)
     if (deleted != NULL)
         *deleted = count;
     return first == RC_OK ? RC_OK : err_wrap(err, first, "clean up checkpoints");
+}
+
+void storage_release_hold(struct storage *s, uint64_t hold)
+{
+    struct err err = {0};
+    size_t deleted = 0;
+    enum rc rc;
+
+    storage_release_uses(s, hold, false);
+    while (delete_one(s, &deleted, &rc, &err)) /* what fails is tried again by storage_clean */
+        if (rc != RC_OK)
+            log_line(s->env.log, LOG_WARN, "log not deleted yet: %s", err.msg);
 }
 
 void storage_shared_stats(struct storage *s, struct shared_registry_stats *out)

@@ -63,7 +63,7 @@ const char *storage_taskowned_dir(const struct storage *s);
 
 /* A task makes its logs there itself: one that it has finished, durable with its name, it holds
  * until the log is of no more use to it. So long, and while a retained checkpoint or an attempt
- * names it, the log stays; then storage_clean deletes it. *hold for the release. RC_CORRUPT: it is
+ * names it, the log stays; then the release deletes it, or storage_clean. *hold for the release. RC_CORRUPT: it is
  * known with another size or digest. Any thread. */
 MUST_USE enum rc storage_hold(struct storage *s, const char *name, uint64_t size_bytes,
                               struct digest128 digest, uint64_t *hold, struct err *err);

@@ -5,6 +5,7 @@
 #include "job/rest/row_json.h"
 #include "job/source/file_position.h"
 #include "sink/committable.h"
+#include "sink/log_record.h"
 #include "sink/sink.h"
 
 static void put_number(json_t *o, const char *name, uint64_t value)
@@ -75,11 +76,42 @@ static json_t *part(const struct sink_item *item)
     return o;
 }
 
+/* Of a write-ahead sink: what waits to be sent. */
+static json_t *log_writer(struct bytes bytes, struct arena *arena)
+{
+    json_t *o, *logs = json_array();
+    struct log_record r;
+
+    if (log_record_decode(bytes, arena, "item", &r, NULL) != RC_OK) {
+        json_decref(logs);
+        return NULL;
+    }
+    for (size_t i = 0; i < r.log_count; i++) {
+        char name[LOG_NAME_MAX];
+        json_t *log = json_object();
+
+        log_name_make(r.uuid, r.subtask_index, r.logs[i].number, name);
+        json_object_set_new(log, "log", json_string(name));
+        put_number(log, "rows", r.logs[i].row_count);
+        put_number(log, "size", r.logs[i].size_bytes);
+        put_number(log, "checkpoint", r.logs[i].checkpoint_id);
+        json_array_append_new(logs, log);
+    }
+    o = begin("rows in logs");
+    json_object_set_new(o, "writer", json_string(r.uuid));
+    put_number(o, "subtask", r.subtask_index);
+    put_number(o, "last_log", r.last_number);
+    json_object_set_new(o, "waiting", logs);
+    return o;
+}
+
 static json_t *committable(struct bytes bytes, struct arena *arena)
 {
     struct sink_item item;
     json_t *o;
 
+    if (log_record_recognise(bytes))
+        return log_writer(bytes, arena);
     if (committable_decode(bytes, arena, "item", &item, NULL) != RC_OK)
         return NULL;
     if (item.kind != ITEM_WRITER)

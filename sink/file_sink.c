@@ -216,7 +216,8 @@ static void encode_snapshot(struct file_sink *s, struct arena *arena, struct sin
         item = (struct sink_item){.kind = ITEM_PENDING, .part = *committer_at(s->committer, i)};
         committables[i] = committable_encode(&item, arena);
     }
-    *out = (struct sink_snapshot){{open + 1, writer}, {waiting, committables}};
+    *out = (struct sink_snapshot){.writer = {open + 1, writer},
+                                  .committables = {waiting, committables}};
 }
 
 static enum rc file_sink_prepare(struct sink *sink, uint64_t checkpoint_id, bool end_of_input,

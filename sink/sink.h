@@ -20,6 +20,7 @@
 
 #include "base/arena.h"
 #include "base/env.h"
+#include "base/hash.h"
 
 /* Names of the two list states (LIST_SPLIT). */
 #define SINK_STATE_WRITER "sink-writer"
@@ -29,9 +30,19 @@ struct sink_items {
     size_t count;
     const struct bytes *items;
 };
-/* What a snapshot holds of a sink: handed out by prepare, given back at open. */
+/* A file that the snapshot needs besides, durable with its name. */
+struct sink_log {
+    const char *path;
+    uint64_t size_bytes;
+    struct digest128 digest;
+    bool newly_written; /* no snapshot before had it */
+};
+/* What a snapshot holds of a sink: handed out by prepare, given back at open (items only: the logs
+ * then lie in the new job's directory, under their names). */
 struct sink_snapshot {
     struct sink_items writer, committables;
+    size_t log_count;
+    const struct sink_log *logs;
 };
 
 struct sink_stats {

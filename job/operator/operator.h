@@ -9,6 +9,7 @@
 
 #include "backend/keyed_backend.h"
 #include "backend/operator_state.h"
+#include "checkpoint/storage.h"
 #include "job/config.h"
 #include "job/element.h"
 
@@ -45,6 +46,8 @@ struct operator_context {
     struct keyed_backend *keyed; /* NULL unless the spec says keyed */
     struct operator_state *state;
     struct operator_metrics *metrics;
+    struct storage *storage;     /* its logs in taskowned/ alone: storage_hold; NULL in tests */
+    const _Atomic bool *stop;    /* set when the task is to end: what waits gives up; NULL in tests */
     bool draining;               /* set before end_input: a stop ends the data, and its savepoint follows and is notified */
     void (*wake)(void *ctx); /* any thread: step the task again */
     void *wake_ctx;

@@ -12,6 +12,7 @@
 #include "job/operator/state_fit.h"
 #include "job/source/source.h"
 #include "job/sql/expr.h"
+#include "sink/pg_client.h"
 
 /* Projection and filter in one: WHERE first, then the output columns. Keeps row kinds. */
 struct calc_spec {
@@ -99,7 +100,7 @@ struct operator *source_op_new(const struct source_spec *spec);
 struct sink_spec {
     const struct schema *input;
     const char *table_name;
-    enum sink_kind { SINK_FILES, SINK_PRINT, SINK_BLACKHOLE, SINK_COLLECT } kind;
+    enum sink_kind { SINK_FILES, SINK_PRINT, SINK_BLACKHOLE, SINK_COLLECT, SINK_POSTGRES } kind;
     /* SINK_PRINT */
     const char *print_identifier; /* "" : none */
     bool print_to_stderr;
@@ -113,6 +114,14 @@ struct sink_spec {
     uint64_t roll_size_bytes;
     int64_t roll_age_ms, roll_idle_ms, roll_check_ms;
     bool roll_on_checkpoint;
+    /* SINK_POSTGRES */
+    const struct pg_config *server;
+    const struct pg_table *table;
+    struct pg_client *(*connect)(const struct pg_config *); /* pg_client_new; tests: a double */
+    uint32_t batch_rows, tries; /* wal_sink.h */
+    int64_t retry_ms;
+    uint64_t log_bytes_max;
+    bool repeat_rows;
     /* SINK_COLLECT: results of a SELECT, handed to the session from the task's thread */
     enum rc (*collect)(void *ctx, const struct batch *, struct err *);
     void *collect_ctx;

@@ -2,14 +2,17 @@
  *
  * Files: rows go to the bucket of their partition values; what a checkpoint must hold of the sink is prepared at its barrier and kept
  * as split list states; the sink commits when the checkpoint is notified as complete (C7). Without checkpoints the end of
- * the input commits, unless it is that of a stop with drain, which takes its savepoint first. Print shows each change as Flink's print connector does. See operators.h, sink/sink.h. */
+ * the input commits, unless it is that of a stop with drain, which takes its savepoint first. PostgreSQL: rows go into a write-ahead log in
+ * taskowned/ (sink/wal_sink.h). Print shows each change as Flink's print connector does. See operators.h, sink/sink.h. */
 #include "job/datetime.h"
+#include "job/operator/copy_rows.h"
 #include "job/operator/operators.h"
-#include "sink/sink.h"
+#include "sink/wal_sink.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
+#define BLOCK_BYTES (1u << 20) /* of a log, at least: a block ends behind it */
 #define EARLIER_MAX 32 /* attempts whose hidden files are looked for */
 
 /* Rows of one partition within a batch. */
@@ -73,8 +76,8 @@ static enum rc open_files(struct sink_op *s, struct err *err)
 {
     const struct sink_spec *spec = s->spec;
     const struct operator_context *ctx = s->ctx;
-    struct sink_snapshot restored = {restored_items(ctx, SINK_STATE_WRITER),
-                                     restored_items(ctx, SINK_STATE_COMMITTABLES)};
+    struct sink_snapshot restored = {.writer = restored_items(ctx, SINK_STATE_WRITER),
+                                     .committables = restored_items(ctx, SINK_STATE_COMMITTABLES)};
     char uuid[UUID_LEN + 1], name[256], earlier[EARLIER_MAX][UUID_LEN + 1];
     const char *earlier_list[EARLIER_MAX];
     struct file_sink_config config = {
@@ -103,6 +106,51 @@ static enum rc open_files(struct sink_op *s, struct err *err)
     return file_sink_open(&config, &restored, &s->sink, err);
 }
 
+static enum rc hold_log(void *ctx, const char *name, uint64_t size_bytes, struct digest128 digest, uint64_t *hold,
+                        struct err *err)
+{
+    return storage_hold(ctx, name, size_bytes, digest, hold, err);
+}
+
+static void release_log(void *ctx, uint64_t hold)
+{
+    storage_release_hold(ctx, hold);
+}
+
+static enum rc open_postgres(struct sink_op *s, struct err *err)
+{
+    const struct sink_spec *spec = s->spec;
+    const struct operator_context *ctx = s->ctx;
+    struct sink_snapshot restored = {.committables = restored_items(ctx, SINK_STATE_COMMITTABLES)};
+    char uuid[UUID_LEN + 1], name[256];
+    struct wal_sink_config config = {
+        .env = ctx->env,
+        .dir = storage_taskowned_dir(ctx->storage),
+        .uuid = uuid,
+        .subtask_index = ctx->subtask_index,
+        .name = name,
+        .table = spec->table,
+        .batch_rows = spec->batch_rows,
+        .tries = spec->tries,
+        .retry_ms = spec->retry_ms,
+        .log_bytes_max = spec->log_bytes_max,
+        .repeat_rows = spec->repeat_rows,
+        .stop = ctx->stop,
+        .hold = hold_log,
+        .release = release_log,
+        .hold_ctx = ctx->storage,
+    };
+
+    if (config.dir == NULL)
+        return err_set(err, RC_INVALID,
+                       "table %s: the connector 'jdbc' needs execution.checkpointing.dir: rows wait there in a log "
+                       "until their checkpoint is complete",
+                       spec->table_name);
+    sink_deployment_uuid(ctx->job_id, ctx->operator_id, ctx->attempt, uuid);
+    snprintf(name, sizeof name, "%s (%u/%u)", ctx->operator_name, ctx->subtask_index + 1, ctx->parallelism);
+    return wal_sink_open(&config, spec->connect(spec->server), &restored, &s->sink, err);
+}
+
 static enum rc sink_op_open(struct operator *op, const struct operator_context *ctx, struct err *err)
 {
     struct sink_op *s = (struct sink_op *)op;
@@ -122,6 +170,8 @@ static enum rc sink_op_open(struct operator *op, const struct operator_context *
             snprintf(s->print_prefix, sizeof s->print_prefix, "%s> ", spec->print_identifier);
         s->sink = print_sink_new(spec->print_to_stderr ? STDERR_FILENO : STDOUT_FILENO, ctx->operator_name);
         return RC_OK;
+    case SINK_POSTGRES:
+        return open_postgres(s, err);
     case SINK_BLACKHOLE:
     case SINK_COLLECT:
         return RC_OK;
@@ -151,8 +201,9 @@ enum rc sink_op_check_restored(const void *spec, const struct env *env, const st
 {
     const struct sink_spec *s = spec;
     struct arena *a = arena_new(0);
-    struct sink_snapshot restored = {items_of(a, SINK_STATE_WRITER, lists, list_count),
-                                     items_of(a, SINK_STATE_COMMITTABLES, lists, list_count)};
+    struct sink_snapshot restored = {
+        .writer = items_of(a, SINK_STATE_WRITER, lists, list_count),
+        .committables = items_of(a, SINK_STATE_COMMITTABLES, lists, list_count)};
     struct file_sink_config look = {.env = env,
                                     .path = s->path,
                                     .uuid = "",
@@ -302,6 +353,26 @@ static enum rc print_rows(struct sink_op *s, const struct batch *in, struct err 
                       clock_wall_ms(s->ctx->env->clock), err);
 }
 
+/* Blocks of a log: at most a batch of what goes into the table at once. */
+static enum rc write_log(struct sink_op *s, const struct batch *in, struct err *err)
+{
+    bool ops = s->spec->table->key_count > 0;
+    uint32_t rows = 0;
+
+    buf_clear(&s->bytes);
+    for (uint32_t i = 0; i < in->rows; i++) {
+        copy_row_append(in, i, ops, &s->bytes);
+        if (++rows < s->spec->batch_rows && s->bytes.len < BLOCK_BYTES && i + 1 < in->rows)
+            continue;
+        s->ctx->metrics->bytes_out += s->bytes.len;
+        RETURN_IF_ERR(sink_write(s->sink, bytes_of_str(""), buf_bytes(&s->bytes), rows,
+                                 clock_wall_ms(s->ctx->env->clock), err));
+        buf_clear(&s->bytes);
+        rows = 0;
+    }
+    return RC_OK;
+}
+
 static enum rc sink_op_process(struct operator *op, struct batch *in, struct output *out,
                                struct err *err)
 {
@@ -316,6 +387,8 @@ static enum rc sink_op_process(struct operator *op, struct batch *in, struct out
         return write_files(s, in, err);
     case SINK_PRINT:
         return print_rows(s, in, err);
+    case SINK_POSTGRES:
+        return write_log(s, in, err);
     case SINK_COLLECT:
         return s->spec->collect(s->spec->collect_ctx, in, err);
     case SINK_BLACKHOLE:
@@ -335,6 +408,22 @@ static enum rc sink_op_watermark(struct operator *op, int64_t watermark_ms, stru
 
 /* ---- checkpoints ---------------------------------------------------------------------------------- */
 
+static void set_logs(struct operator_state *state, const struct sink_snapshot *snapshot)
+{
+    struct state_file *logs = mem_calloc(snapshot->log_count, sizeof *logs);
+
+    for (size_t i = 0; i < snapshot->log_count; i++) {
+        const struct sink_log *from = &snapshot->logs[i];
+
+        logs[i] = (struct state_file){.resolved_path = from->path,
+                                      .size_bytes = from->size_bytes,
+                                      .digest = from->digest,
+                                      .newly_written = from->newly_written};
+    }
+    operator_state_set_logs(state, logs, snapshot->log_count);
+    mem_free(logs);
+}
+
 static enum rc prepare(struct sink_op *s, uint64_t checkpoint_id, struct err *err)
 {
     struct arena *arena = arena_new(0);
@@ -347,6 +436,7 @@ static enum rc prepare(struct sink_op *s, uint64_t checkpoint_id, struct err *er
                            snapshot.writer.count);
         operator_state_set(s->ctx->state, SINK_STATE_COMMITTABLES, LIST_SPLIT,
                            snapshot.committables.items, snapshot.committables.count);
+        set_logs(s->ctx->state, &snapshot);
     }
     arena_free(arena);
     return rc;

@@ -154,6 +154,8 @@ static enum rc open_link(struct task *t, uint32_t index, struct err *err)
         .earlier_run_dead = c->restore.earlier_run_dead,
         .keyed = l->keyed,
         .state = l->state,
+        .storage = c->storage,
+        .stop = &t->cancelled,
         .metrics = &l->metrics,
         .wake = wake_task,
         .wake_ctx = t,

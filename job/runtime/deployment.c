@@ -76,6 +76,7 @@ static void add_task(struct deployment *d, const struct deployment_config *c, ui
                        ? BACKEND_ROCKSDB
                        : BACKEND_HASHMAP,
         .local_dir = c->local_dir,
+        .storage = c->storage,
         .memory = d->memory,
         .max_open_files = c->budget->files,
         .notify = c->notify,

@@ -15,6 +15,7 @@ struct deployment_config {
     const struct graph *graph;
     const char *job_id;
     const char *local_dir;
+    struct storage *storage;
     const struct state_budget *budget; /* borrowed for the call */
     uint32_t attempt;
     bool threaded;

@@ -149,6 +149,7 @@ static void deploy(struct job *job, const struct assignment *assignment, uint64_
         .graph = job->graph,
         .job_id = job->id,
         .local_dir = job->local_dir,
+        .storage = job->storage,
         .budget = &job->budget,
         .attempt = job->attempt++,
         .threaded = job->threaded,

@@ -96,6 +96,7 @@ struct task_config {
     uint32_t task, vertex, subtask_index, attempt;
     uint32_t key_group_count;
     struct exchange *exchange;
+    struct storage *storage; /* the job's */
     struct task_restore restore;
     enum backend_kind backend;
     const char *local_dir; /* the job's scratch directory; a directory for each keyed operator is

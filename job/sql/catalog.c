@@ -157,6 +157,15 @@ enum rc catalog_drop(struct catalog *c, const char *name, bool view, bool if_exi
 
 /* ---- options with a hint --------------------------------------------------------------------- */
 
+static const uint32_t *physical_key(struct arena *arena, const struct catalog_entry *e)
+{
+    uint32_t *key = ARENA_ARRAY(arena, e->primary_key_count, uint32_t);
+
+    for (uint32_t i = 0; i < e->primary_key_count; i++)
+        key[i] = (uint32_t)schema_find(e->physical, e->columns[e->primary_key[i]].name);
+    return key;
+}
+
 enum rc catalog_connector_table(struct arena *arena, const struct catalog_entry *e,
                                 uint32_t hint_count, const struct ast_option *hint,
                                 const char *source, const char *time_zone,
@@ -187,6 +196,8 @@ enum rc catalog_connector_table(struct arena *arena, const struct catalog_entry 
         .options = options,
         .partition_count = e->partition_count,
         .partition_columns = e->partition_columns,
+        .key_count = e->primary_key_count,
+        .key = physical_key(arena, e),
         .time_zone = time_zone,
     };
     if (hint_count > 0) /* places of the table's own options lie in another text */

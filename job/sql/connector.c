@@ -2,6 +2,8 @@
 #include "job/sql/connector.h"
 
 #include "job/config.h"
+#include "job/sql/connector_priv.h"
+#include "job/sql/secret.h"
 #include "job/sql/sql_error.h"
 
 #include <errno.h>
@@ -88,15 +90,44 @@ static const struct option_def print_options[] = {
 static const struct option_def blackhole_options[] = {
     {"sink.parallelism", VALUE_LONG, 1, PARALLELISM_MAX, NULL},
 };
+#define NO_JDBC_SOURCE "reading tables of a database is not built"
+static const struct option_def jdbc_options[] = {
+    {"url", VALUE_TEXT, 0, 0, NULL},
+    {"table-name", VALUE_TEXT, 0, 0, NULL},
+    {"username", VALUE_TEXT, 0, 0, NULL},
+    {"password", VALUE_TEXT, 0, 0, NULL},
+    {"driver", VALUE_TEXT, 0, 0, NULL},
+    {"connection.max-retry-timeout", VALUE_DURATION, 1000, INT64_MAX / NS_PER_MS / 2, NULL},
+    {"sink.buffer-flush.max-rows", VALUE_LONG, 1, UINT32_MAX / 2, NULL},
+    {"sink.buffer-flush.interval", VALUE_REFUSED, 0, 0, "rows leave when their checkpoint is complete"},
+    {"sink.max-retries", VALUE_LONG, 0, 1000, NULL},
+    {"sink.parallelism", VALUE_LONG, 1, PARALLELISM_MAX, NULL},
+    {"varve.sink.log.max-size", VALUE_SIZE, 1 << 16, INT64_MAX, NULL},
+    {"varve.sink.marks-table", VALUE_TEXT, 0, 0, NULL},
+    {"varve.sink.repeat-rows", VALUE_BOOL, 0, 0, NULL},
+    {"compatible-mode", VALUE_REFUSED, 0, 0, "the database is PostgreSQL"},
+    {"filter.handling.policy", VALUE_REFUSED, 0, 0, NO_JDBC_SOURCE},
+    {"scan.partition.column", VALUE_REFUSED, 0, 0, NO_JDBC_SOURCE},
+    {"scan.partition.num", VALUE_REFUSED, 0, 0, NO_JDBC_SOURCE},
+    {"scan.partition.lower-bound", VALUE_REFUSED, 0, 0, NO_JDBC_SOURCE},
+    {"scan.partition.upper-bound", VALUE_REFUSED, 0, 0, NO_JDBC_SOURCE},
+    {"scan.fetch-size", VALUE_REFUSED, 0, 0, NO_JDBC_SOURCE},
+    {"scan.auto-commit", VALUE_REFUSED, 0, 0, NO_JDBC_SOURCE},
+    {"lookup.cache", VALUE_REFUSED, 0, 0, NO_JDBC_SOURCE},
+    {"lookup.cache.max-rows", VALUE_REFUSED, 0, 0, NO_JDBC_SOURCE},
+    {"lookup.cache.ttl", VALUE_REFUSED, 0, 0, NO_JDBC_SOURCE},
+    {"lookup.max-retries", VALUE_REFUSED, 0, 0, NO_JDBC_SOURCE},
+};
 static const struct connector connectors[] = {
     {"datagen", USE_SOURCE, false, datagen_options, ARRAY_LEN(datagen_options)},
     {"filesystem", USE_BOTH, true, filesystem_options, ARRAY_LEN(filesystem_options)},
     {"print", USE_SINK, false, print_options, ARRAY_LEN(print_options)},
     {"blackhole", USE_SINK, false, blackhole_options, ARRAY_LEN(blackhole_options)},
+    {"jdbc", USE_SINK, false, jdbc_options, ARRAY_LEN(jdbc_options)},
 };
+#define CONNECTORS "datagen, filesystem, print, blackhole and jdbc"
 static const char *const other_connectors[] = {"kafka",
                                                "upsert-kafka",
-                                               "jdbc",
                                                "elasticsearch-7",
                                                "kinesis",
                                                "hbase-2.2",
@@ -129,7 +160,18 @@ static enum rc bad(const struct connector_table *t, const struct ast_option *o, 
                    const char *reason, struct err *err)
 {
     return sql_error_at(err, rc, t->text, o->pos, "table %s: option '%s' = '%s': %s", t->name,
-                        o->key, o->value, reason);
+                        o->key, secret_key(o->key) ? SECRET_SHOWN : o->value, reason);
+}
+
+enum rc connector_option_bad(const struct connector_table *t, const struct ast_option *o, enum rc rc,
+                             const char *reason, struct err *err)
+{
+    return bad(t, o, rc, reason, err);
+}
+
+const struct ast_option *connector_option(const struct connector_table *t, const char *key)
+{
+    return find(t, key);
 }
 
 static bool parse_long(const char *text, int64_t *out)
@@ -213,6 +255,17 @@ static int64_t number_of(const struct connector_table *t, const struct connector
     return otherwise;
 }
 
+/* Of a table whose connector is known to be there. */
+int64_t connector_option_number(const struct connector_table *t, const char *key, int64_t otherwise)
+{
+    const char *name = text_of(t, "connector", "");
+    size_t i = 0;
+
+    while (strcmp(connectors[i].name, name) != 0)
+        i++;
+    return number_of(t, &connectors[i], key, otherwise);
+}
+
 /* ---- which options a table may have ---------------------------------------------------------- */
 
 static enum rc connector_of(const struct connector_table *t, const struct connector **out,
@@ -235,10 +288,9 @@ static enum rc connector_of(const struct connector_table *t, const struct connec
     for (size_t i = 0; i < ARRAY_LEN(other_connectors); i++)
         if (strcmp(o->value, other_connectors[i]) == 0)
             return bad(t, o, RC_UNSUPPORTED,
-                       "varve has the connectors datagen, filesystem, print and blackhole", err);
+                       "varve has the connectors " CONNECTORS, err);
     return sql_error_at(err, RC_INVALID, t->text, o->pos,
-                        "table %s: there is no connector '%s'; varve has datagen, filesystem, "
-                        "print and blackhole%s",
+                        "table %s: there is no connector '%s'; varve has " CONNECTORS "%s",
                         t->name, o->value,
                         sql_nearest_hint(hint, o->value, names, ARRAY_LEN(names)));
 }
@@ -272,7 +324,7 @@ static bool split_field_key(const struct connector_table *t, const char *key, ui
 static enum rc unknown(const struct connector_table *t, const struct connector *c,
                        const struct ast_option *o, struct err *err)
 {
-    const char *keys[ARRAY_LEN(filesystem_options) + ARRAY_LEN(common_options)];
+    const char *keys[ARRAY_LEN(filesystem_options) + ARRAY_LEN(common_options)]; /* the most */
     size_t count = 0;
     char hint[SQL_HINT_MAX];
     uint32_t column;
@@ -654,6 +706,8 @@ enum rc connector_sink_of(struct arena *arena, const struct connector_table *t,
     out->needs_update_before = strcmp(c->name, "blackhole") != 0;
     if (c->has_format)
         return file_sink_of(arena, t, c, &out->spec, err);
+    if (strcmp(c->name, "jdbc") == 0)
+        return connector_jdbc_sink(arena, t, out, err);
     out->spec.kind = strcmp(c->name, "print") == 0 ? SINK_PRINT : SINK_BLACKHOLE;
     out->spec.print_identifier = arena_strdup(arena, text_of(t, "print-identifier", ""));
     out->spec.print_to_stderr = number_of(t, c, "standard-error", 0) != 0;

@@ -20,6 +20,8 @@ struct connector_table {
     const struct ast_option *options; /* keys distinct */
     uint32_t partition_count;
     const uint32_t *partition_columns;
+    uint32_t key_count;
+    const uint32_t *key; /* PRIMARY KEY: indices into schema */
     const char *time_zone;
 };
 struct connector_source {

@@ -2,6 +2,7 @@
 #include "job/sql/plan_priv.h"
 
 #include "job/sql/explain.h"
+#include "job/sql/secret.h"
 
 #include <stdio.h>
 
@@ -141,14 +142,33 @@ static enum rc coerce_to_sink(struct plan *p, const struct ast_insert *insert,
     return plan_flush(p, s);
 }
 
+/* Rows of one key come to one subtask, in their order: two would also wait for one another in the
+ * table. A query that updates has them so. */
+static void connect_keyed(struct plan *p, struct plan_stream *s, struct plan_op *op,
+                          const struct pg_table *table)
+{
+    bool same = op->parallelism == s->op->parallelism;
+    enum partitioning how = same && (s->updating || op->parallelism == 1) ? PARTITION_FORWARD
+                            : op->parallelism == 1                        ? PARTITION_GLOBAL
+                                                                          : PARTITION_HASH;
+
+    plan_connect(p, op, s->op, how, how == PARTITION_HASH ? table->key_count : 0, table->key,
+                 s->schema);
+}
+
 /* A sink whose parallelism differs: rows are dealt out anew, unless changes would lose their order.
  */
 static enum rc connect_sink(struct plan *p, struct plan_stream *s, struct plan_op *op,
                             uint32_t parallelism, const char *table)
 {
+    const struct sink_spec *spec = op->spec.spec;
     enum partitioning how = PARTITION_FORWARD;
 
     op->parallelism = parallelism > 0 ? parallelism : s->op->parallelism;
+    if (spec->kind == SINK_POSTGRES && spec->table->key_count > 0) {
+        connect_keyed(p, s, op, spec->table);
+        return RC_OK;
+    }
     if (op->parallelism != s->op->parallelism) {
         how = op->parallelism == 1 ? PARTITION_GLOBAL : PARTITION_REBALANCE;
         if (s->updating && how == PARTITION_REBALANCE)
@@ -187,6 +207,30 @@ static void drop_update_before(struct plan_stream *s)
     }
 }
 
+/* What an updating query changes is found again by the table's key: it must be the query's. */
+static enum rc check_sink_key(struct plan *p, const struct ast_insert *insert,
+                              const struct plan_stream *s, const struct schema *table,
+                              const struct pg_table *target)
+{
+    int32_t *from = ARENA_ARRAY(p->arena, table->field_count + 1, int32_t);
+    bool *seen = ARENA_ARRAY(p->arena, s->key_count + 1, bool);
+    uint32_t found = 0;
+
+    RETURN_IF_ERR(map_columns(p, insert, table, s->schema, from));
+    for (uint32_t i = 0; i < target->key_count; i++) {
+        uint32_t key = from[target->key[i]] < 0 ? 0 : s->fields[from[target->key[i]]].key;
+
+        found += key > 0 && !seen[key];
+        seen[key] = true;
+    }
+    if (s->key_count > 0 && found == s->key_count && found == target->key_count)
+        return RC_OK;
+    return sql_error_at(p->err, RC_UNSUPPORTED, p->source, insert->table_pos,
+                        "not supported by varve: the PRIMARY KEY of %s is not exactly the GROUP BY "
+                        "of the query that updates it: %s",
+                        insert->table, s->updating_by);
+}
+
 static enum rc plan_sink(struct plan *p, const struct ast_insert *insert,
                          const struct catalog_entry *e, struct plan_stream *s)
 {
@@ -202,6 +246,8 @@ static enum rc plan_sink(struct plan *p, const struct ast_insert *insert,
                             "not supported by varve: INSERT OVERWRITE");
     if (s->updating && sink->append_only)
         return refuse_updates(p, s, insert);
+    if (s->updating && sink->spec.kind == SINK_POSTGRES)
+        RETURN_IF_ERR(check_sink_key(p, insert, s, e->physical, sink->spec.table));
     RETURN_IF_ERR(coerce_to_sink(p, insert, s, e->physical));
     if (!sink->needs_update_before && s->drop_update_before != NULL)
         drop_update_before(s);
@@ -212,7 +258,7 @@ static enum rc plan_sink(struct plan *p, const struct ast_insert *insert,
     op->spec.make = make_sink;
     op->spec.check_restored = sink_op_check_restored;
     op->spec.spec = &sink->spec;
-    op->spec.stateful = sink->spec.kind == SINK_FILES;
+    op->spec.stateful = sink->spec.kind == SINK_FILES || sink->spec.kind == SINK_POSTGRES;
     op->spec.uid = sink->uid;
     op->spec.description = p->physical_sinks[p->sink_count - 1]->text;
     op->ident = arena_printf(p->arena, "sink\n%s", e->name);
@@ -347,10 +393,13 @@ static enum rc finish(struct plan *p, const struct ast_statement *s, struct grap
     const struct config *config = p->ctx->config;
     const char *name = config_has(config, OPT_JOB_NAME) ? config_string(config, OPT_JOB_NAME)
                                                         : default_job_name(p, s);
+    struct buf shown = {0}; /* what every checkpoint keeps */
     const char *sql;
 
     buf_printf(&p->tables, "%s;\n", s->text);
-    sql = arena_strdup(p->arena, buf_cstr(&p->tables));
+    secret_mask(buf_cstr(&p->tables), &shown);
+    sql = arena_strdup(p->arena, buf_cstr(&shown));
+    buf_release(&shown);
     return plan_finish(p, name, sql, out);
 }
 

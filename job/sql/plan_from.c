@@ -34,8 +34,9 @@ static void set_table_fields(struct plan *p, struct plan_stream *s, const char *
     s->fields = ARENA_ARRAY(p->arena, s->schema->field_count + 1, struct plan_field);
     for (uint32_t i = 0; i < s->schema->field_count; i++)
         s->fields[i] =
-            (struct plan_field){qualifier, s->schema->fields[i].name,
-                                arena_printf(p->arena, "%s\n", s->schema->fields[i].name)};
+            (struct plan_field){.qualifier = qualifier,
+                                .origin = s->schema->fields[i].name,
+                                .base = arena_printf(p->arena, "%s\n", s->schema->fields[i].name)};
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -463,7 +464,7 @@ static void add_window_columns(struct plan *p, struct plan_stream *s, uint32_t t
         if (i == 2)
             time.kind = s->schema->fields[time_column].type.kind;
         schema->fields[n + i] = (struct schema_field){names[i], time};
-        fields[n + i] = (struct plan_field){NULL, names[i], s->fields[time_column].base};
+        fields[n + i] = (struct plan_field){.origin = names[i], .base = s->fields[time_column].base};
     }
     schema->field_count = n + WINDOW_COLUMNS;
     schema->rowtime = s->schema->rowtime;

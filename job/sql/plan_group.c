@@ -412,7 +412,9 @@ static void add_output(struct group *g, const char *name, struct type type, cons
     uint32_t at = g->output->field_count++;
 
     g->output->fields[at] = (struct schema_field){name, type};
-    g->fields[at] = (struct plan_field){arena_printf(g->plan->arena, "$%u", at), origin, base};
+    g->fields[at] = (struct plan_field){.qualifier = arena_printf(g->plan->arena, "$%u", at),
+                                        .origin = origin,
+                                        .base = base};
 }
 
 /* Keys, calls, window columns; fills keys with the input columns of the keys. */
@@ -433,6 +435,7 @@ static uint32_t make_output(struct group *g, const struct plan_stream *s, uint32
         add_output(g, s->schema->fields[column].name, s->schema->fields[column].type,
                    plan_origin(p, g->in, g->bound[column]),
                    plan_base(p, g->in, g->columns[column]));
+        g->fields[g->key_out[i]].key = key_count;
     }
     for (uint32_t i = 0; i < g->call_count; i++) {
         g->call_out[i] = g->output->field_count;
@@ -613,6 +616,7 @@ static enum rc add_aggregate(struct group *g, struct plan_stream *s)
     rc = aggregate_states(p->arena, spec, &states, &count, p->err);
     RETURN_IF_ERR(set_states(p, op, rc, states, count));
     s->updating = !p->batch;
+    s->key_count = key_count;
     s->updating_by = s->physical->text;
     s->drop_update_before = spec;
     return RC_OK;

@@ -41,6 +41,7 @@ struct plan_field {
     const char *qualifier; /* table or alias it may be called by; NULL */
     const char *origin;    /* canonical text over columns of tables: "v", "(a + b)", "COUNT(*)" */
     const char *base;      /* names of the table columns in it, sorted, each ended by '\n' */
+    uint32_t key;          /* which key of the GROUP BY it is, from 1; 0: none */
 };
 /* A projection that is not an operator yet, so that the sink's casts can join it. */
 struct plan_calc {
@@ -61,6 +62,7 @@ struct plan_stream {
     struct plan_window *window; /* pending: the last three fields of `schema` are window_start,
                                    window_end, window_time */
     bool updating, bounded;
+    uint32_t key_count;      /* updating: rows are known by these keys (plan_field.key); 0: unknown */
     const char *updating_by; /* "GroupAggregate(...)" */
     struct aggregate_spec
         *drop_update_before; /* aggregate whose -U rows nothing between it and here needs; NULL */

@@ -123,8 +123,10 @@ enum rc plan_project(struct plan *p, struct plan_stream *s, uint32_t count,
         RETURN_IF_ERR(plan_bind(p, &in, items[i].expr, &bound));
         calc->exprs[i] = bound;
         schema->fields[i] = (struct schema_field){item_name(p, &items[i], i), expr_type(bound)};
-        fields[i] =
-            (struct plan_field){NULL, plan_origin(p, &in, bound), plan_base(p, &in, items[i].expr)};
+        fields[i] = (struct plan_field){
+            .origin = plan_origin(p, &in, bound),
+            .base = plan_base(p, &in, items[i].expr),
+            .key = expr_column(bound) < 0 ? 0 : in.fields[expr_column(bound)].key};
         if (s->schema->rowtime >= 0 && expr_column(bound) == s->schema->rowtime &&
             schema->rowtime < 0)
             schema->rowtime = (int32_t)i;
@@ -377,10 +379,11 @@ static enum rc join_branches(struct plan *p, const struct ast_query *q,
     spec->exprs = ARENA_ARRAY(p->arena, schema->field_count + 1, const struct expr *);
     for (uint32_t i = 0; i < schema->field_count; i++) {
         spec->exprs[i] = expr_new_column(p->arena, i, schema->fields[i].type);
-        out->fields[i] = (struct plan_field){NULL, union_origin(p, branches, count, i), ""};
+        out->fields[i] = (struct plan_field){.origin = union_origin(p, branches, count, i), .base = ""};
     }
     RETURN_IF_ERR(plan_op_new(p, "Union", &op));
     out->drop_update_before = NULL;
+    out->key_count = 0;
     logical =
         (struct plan_node *)(uintptr_t)plan_node_new(p, NULL, NULL, "LogicalUnion(all=[true])");
     logical->inputs = ARENA_ARRAY(p->arena, count, struct plan_node *);

@@ -429,7 +429,7 @@ const char *session_help(void)
            "CREATE [TEMPORARY] TABLE [IF NOT EXISTS] t (column TYPE, ..., c AS expr, WATERMARK FOR "
            "ts AS ts - INTERVAL '5' SECOND,\n"
            "    PRIMARY KEY (c) NOT ENFORCED) [PARTITIONED BY (c)] WITH ('connector' = "
-           "'datagen|filesystem|print|blackhole', ...)\n"
+           "'datagen|filesystem|jdbc|print|blackhole', ...)\n"
            "    [LIKE other];\n"
            "CREATE [TEMPORARY] VIEW v [(columns)] AS SELECT ...;  DROP TABLE|VIEW [IF EXISTS] t;\n"
            "SHOW TABLES;  SHOW VIEWS;  SHOW CREATE TABLE t;  SHOW CREATE VIEW v;  DESCRIBE t;\n"

@@ -56,8 +56,8 @@ enum rc sink_rig_prepare(struct sink_rig *r, struct sink *s, uint64_t id, bool e
     enum rc rc = sink_prepare(s, id, end, clock_wall_ms(r->env.clock), scratch, &made, err);
 
     if (rc == RC_OK)
-        *out = (struct sink_snapshot){copy_items(r->arena, &made.writer),
-                                      copy_items(r->arena, &made.committables)};
+        *out = (struct sink_snapshot){.writer = copy_items(r->arena, &made.writer),
+                                      .committables = copy_items(r->arena, &made.committables)};
     arena_free(scratch);
     return rc;
 }
@@ -84,8 +84,8 @@ static struct sink_items join(struct arena *arena, const struct sink_snapshot *p
 struct sink_snapshot sink_rig_join(struct sink_rig *r, const struct sink_snapshot *parts,
                                    size_t count)
 {
-    return (struct sink_snapshot){join(r->arena, parts, count, true),
-                                  join(r->arena, parts, count, false)};
+    return (struct sink_snapshot){.writer = join(r->arena, parts, count, true),
+                                  .committables = join(r->arena, parts, count, false)};
 }
 
 static struct sink_items deal(struct arena *arena, const struct sink_items *all, size_t i,
@@ -102,8 +102,8 @@ static struct sink_items deal(struct arena *arena, const struct sink_items *all,
 struct sink_snapshot sink_rig_deal(struct sink_rig *r, const struct sink_snapshot *all, size_t i,
                                    size_t count)
 {
-    return (struct sink_snapshot){deal(r->arena, &all->writer, i, count),
-                                  deal(r->arena, &all->committables, i, count)};
+    return (struct sink_snapshot){.writer = deal(r->arena, &all->writer, i, count),
+                                  .committables = deal(r->arena, &all->committables, i, count)};
 }
 
 /* ---- audit ----------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 
 #include "job/source/file_position.h"
 #include "sink/committable.h"
+#include "sink/log_record.h"
 #include "sink/sink.h"
 #include "tests/lib/check_ext.h"
 
@@ -84,6 +85,22 @@ START_TEST(a_pending_part_is_shown_under_its_final_name)
 }
 END_TEST
 
+START_TEST(logs_that_wait_are_shown_with_their_rows)
+{
+    struct log_entry log = {.number = 4, .checkpoint_id = 7, .size_bytes = 99, .row_count = 3};
+    struct log_record r = {.uuid = "01234567-89ab-4def-8123-456789abcdef",
+                           .subtask_index = 2,
+                           .last_number = 4,
+                           .log_count = 1,
+                           .logs = &log};
+
+    ck_assert_described(SINK_STATE_COMMITTABLES, log_record_encode(&r, arena),
+                        "{\"what\":\"rows in logs\",\"writer\":\"01234567-89ab-4def-8123-456789abcdef\","
+                        "\"subtask\":2,\"last_log\":4,\"waiting\":[{\"log\":\"01234567-89ab-4def-8123-"
+                        "456789abcdef-2-4.log\",\"rows\":3,\"size\":99,\"checkpoint\":7}]}");
+}
+END_TEST
+
 /* Damaged bytes, and lists of others. */
 START_TEST(what_is_not_known_is_nothing)
 {
@@ -97,6 +114,7 @@ START_TEST(what_is_not_known_is_nothing)
 END_TEST
 
 TEST_MAIN("list_items", tcase_add_checked_fixture(tc, setup, teardown);
+          tcase_add_test(tc, logs_that_wait_are_shown_with_their_rows);
           tcase_add_test(tc, a_file_position_says_folder_file_offset_and_line);
           tcase_add_test(tc, positions_of_datagen_and_values_are_told_apart);
           tcase_add_test(tc, a_pending_part_is_shown_under_its_final_name);

@@ -306,7 +306,7 @@ END_TEST
 /* A _metadata cannot lead out of the job's directory by a log. */
 START_TEST(a_log_elsewhere_is_refused)
 {
-    static const char *const bad[] = {"../shared/" LOG_1, "../taskowned/../x", "/etc/passwd", LOG_1,
+    static const char *const bad[] = {("../shared/" LOG_1), "../taskowned/../x", "/etc/passwd", (LOG_1),
                                       "../taskowned/s-0.bin"};
     struct checkpoint_metadata m;
     struct storage_attempt *a;

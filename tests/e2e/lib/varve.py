@@ -451,6 +451,7 @@ def snapshot_files(snapshot):
         for s in op["subtasks"]:
             for k in s["keyed"]:
                 found += [os.path.normpath(os.path.join(snapshot["path"], f["path"])) for f in k["files"] if f["path"]]
+            found += [os.path.normpath(os.path.join(snapshot["path"], f["path"])) for f in s["logs"]]
     return found
 
 
