@@ -196,6 +196,46 @@ enum rc fs_list(struct fs *fs, const char *path, fs_list_fn *fn, void *ctx, stru
     return fs->ops->list(fs, path, fn, ctx, err);
 }
 
+struct each_stat {
+    struct fs *fs;
+    const char *dir;
+    fs_list_stat_fn *fn;
+    void *ctx;
+};
+
+static enum rc stat_each(void *ctx, const char *name, struct err *err)
+{
+    const struct each_stat *e = ctx;
+    char path[FS_PATH_MAX];
+    struct fs_stat st;
+
+    if (path_join(path, sizeof path, e->dir, name, NULL) != RC_OK ||
+        fs_stat(e->fs, path, &st, NULL) != RC_OK)
+        return RC_OK;
+    return e->fn(e->ctx, name, &st, err);
+}
+
+enum rc fs_list_stat(struct fs *fs, const char *path, fs_list_stat_fn *fn, void *ctx,
+                     struct err *err)
+{
+    struct each_stat each = {fs, path, fn, ctx};
+
+    RETURN_IF_ERR(check_path("list", path, err));
+    if (fs->ops->list_stat != NULL)
+        return fs->ops->list_stat(fs, path, fn, ctx, err);
+    return fs->ops->list(fs, path, stat_each, &each, err);
+}
+
+enum rc fs_drop_unfinished(struct fs *fs, const char *dir, int64_t before_wall_ms,
+                           size_t *dropped, struct err *err)
+{
+    *dropped = 0;
+    RETURN_IF_ERR(check_path("sweep", dir, err));
+    if (fs->ops->drop_unfinished == NULL)
+        return RC_OK;
+    return fs->ops->drop_unfinished(fs, dir, before_wall_ms, dropped, err);
+}
+
 enum rc fs_stat(struct fs *fs, const char *path, struct fs_stat *out, struct err *err)
 {
     *out = (struct fs_stat){.type = FS_OTHER};

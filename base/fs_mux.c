@@ -183,6 +183,20 @@ static enum rc mux_lock_probe(struct fs *fs, const char *path, bool *held, struc
     return fs_lock_probe(fs, path, held, err);
 }
 
+static enum rc mux_list_stat(struct fs *fs, const char *path, fs_list_stat_fn *fn, void *ctx,
+                             struct err *err)
+{
+    RETURN_IF_ERR(find(fs, path, &fs, err));
+    return fs_list_stat(fs, path, fn, ctx, err);
+}
+
+static enum rc mux_drop_unfinished(struct fs *fs, const char *dir, int64_t before_wall_ms,
+                                   size_t *dropped, struct err *err)
+{
+    RETURN_IF_ERR(find(fs, dir, &fs, err));
+    return fs_drop_unfinished(fs, dir, before_wall_ms, dropped, err);
+}
+
 /* Calls on files go to the file system that opened them. */
 static const struct fs_ops mux_ops = {
     .create = mux_create,
@@ -203,6 +217,8 @@ static const struct fs_ops mux_ops = {
     .appears_whole = mux_appears_whole,
     .publish = mux_publish,
     .lock_probe = mux_lock_probe,
+    .list_stat = mux_list_stat,
+    .drop_unfinished = mux_drop_unfinished,
 };
 
 struct fs_mux *fs_mux_new(struct fs *local)

@@ -159,23 +159,14 @@ static void summarise(struct inspect *in, struct arena *arena, struct shared_fil
                arena_printf(arena, "%zu of its files missing or damaged", v->fault_count));
 }
 
-struct dir_sum {
-    struct fs *fs;
-    struct snapshot_view *view;
-};
-
-static enum rc sum_file(void *ctx, const char *name, struct err *err UNUSED)
+static enum rc sum_file(void *ctx, const char *name UNUSED, const struct fs_stat *st,
+                        struct err *err UNUSED)
 {
-    struct dir_sum *sum = ctx;
-    char path[FS_PATH_MAX];
-    struct fs_stat st;
+    struct snapshot_view *v = ctx;
 
-    if (path_join(path, sizeof path, sum->view->dir, name, NULL) == RC_OK &&
-        fs_stat(sum->fs, path, &st, NULL) == RC_OK) {
-        sum->view->dir_bytes += st.size_bytes;
-        if (st.mtime_wall_ms > sum->view->changed_wall_ms)
-            sum->view->changed_wall_ms = st.mtime_wall_ms;
-    }
+    v->dir_bytes += st->size_bytes;
+    if (st->mtime_wall_ms > v->changed_wall_ms)
+        v->changed_wall_ms = st->mtime_wall_ms;
     return RC_OK;
 }
 
@@ -188,13 +179,12 @@ static void mark_incomplete(struct snapshot_view *v)
 /* A chk-<n> or savepoint-.. without a _metadata. */
 static enum rc look_at_incomplete(struct inspect *in, struct snapshot_view *v, struct err *err)
 {
-    struct dir_sum sum = {.fs = in->env->fs, .view = v};
     struct fs_stat st;
 
     mark_incomplete(v);
     if (fs_stat(in->env->fs, v->dir, &st, NULL) == RC_OK)
         v->changed_wall_ms = st.mtime_wall_ms; /* it may be empty */
-    return fs_list(in->env->fs, v->dir, sum_file, &sum, err);
+    return fs_list_stat(in->env->fs, v->dir, sum_file, v, err);
 }
 
 /* One that stands alone, or is shown alone. *meta NULL: it has none that can be read. */

@@ -144,22 +144,20 @@ static bool is_unnamed(const struct dir_sum *sum, const char *name)
            bsearch(&name, sum->named, sum->named_count, sizeof name, by_string) == NULL;
 }
 
-static enum rc sum_file(void *ctx, const char *name, struct err *err)
+static enum rc sum_file(void *ctx, const char *name, const struct fs_stat *st, struct err *err)
 {
     struct dir_sum *sum = ctx;
+    int64_t changed_wall_ms = fs_changed_wall_ms(st);
     char path[FS_PATH_MAX];
-    struct fs_stat st;
 
     RETURN_IF_ERR(path_join(path, sizeof path, sum->dir, name, err));
-    if (fs_stat(sum->scan->fs, path, &st, NULL) != RC_OK)
-        return RC_OK; /* went away meanwhile */
-    sum->bytes += st.size_bytes;
-    if (fs_changed_wall_ms(&st) > sum->changed_wall_ms)
-        sum->changed_wall_ms = fs_changed_wall_ms(&st);
+    sum->bytes += st->size_bytes;
+    if (changed_wall_ms > sum->changed_wall_ms)
+        sum->changed_wall_ms = changed_wall_ms;
     if (sum->complete && layout_is_temp(name))
-        add_orphan(sum->scan, ORPHAN_TEMP, path, st.size_bytes, fs_changed_wall_ms(&st));
+        add_orphan(sum->scan, ORPHAN_TEMP, path, st->size_bytes, changed_wall_ms);
     else if (is_unnamed(sum, name))
-        add_orphan(sum->scan, ORPHAN_UNNAMED, path, st.size_bytes, fs_changed_wall_ms(&st));
+        add_orphan(sum->scan, ORPHAN_UNNAMED, path, st->size_bytes, changed_wall_ms);
     return RC_OK;
 }
 
@@ -224,7 +222,7 @@ static enum rc look_into(struct scan *s, const struct orphan_checkpoint *c, stru
     }
     if (fs_stat(s->fs, c->dir, &st, NULL) == RC_OK)
         sum.changed_wall_ms = fs_changed_wall_ms(&st);
-    rc = fs_list(s->fs, c->dir, sum_file, &sum, &local);
+    rc = fs_list_stat(s->fs, c->dir, sum_file, &sum, &local);
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? rc : err_set(err, rc, "%s", local.msg);
     if (!sum.complete)

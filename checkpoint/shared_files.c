@@ -72,38 +72,27 @@ struct shared_file *shared_files_use(struct shared_files *t, uint32_t user, stru
     return f;
 }
 
-struct listing {
-    struct shared_files *t;
-    struct fs *fs;
-    const char *dir;
-};
-
-static enum rc add_name(void *ctx, const char *name, struct err *err UNUSED)
+static enum rc add_name(void *ctx, const char *name, const struct fs_stat *st,
+                        struct err *err UNUSED)
 {
-    const struct listing *l = ctx;
     struct digest128 digest;
-    char path[FS_PATH_MAX];
     struct shared_file *f;
-    struct fs_stat st;
 
-    if (!layout_parse_shared(name, &digest) ||
-        path_join(path, sizeof path, l->dir, name, NULL) != RC_OK ||
-        fs_stat(l->fs, path, &st, NULL) != RC_OK || st.type != FS_FILE)
-        return RC_OK; /* a stranger, or it went away meanwhile */
-    f = entry_of(l->t, digest);
+    if (!layout_parse_shared(name, &digest) || st->type != FS_FILE)
+        return RC_OK; /* a stranger */
+    f = entry_of(ctx, digest);
     f->present = true;
-    f->linked = st.link_count > 1;
-    f->size_bytes = st.size_bytes;
-    f->changed_wall_ms = fs_changed_wall_ms(&st);
+    f->linked = st->link_count > 1;
+    f->size_bytes = st->size_bytes;
+    f->changed_wall_ms = fs_changed_wall_ms(st);
     return RC_OK;
 }
 
 enum rc shared_files_list(struct shared_files *t, struct fs *fs, const char *shared_dir,
                           struct err *err)
 {
-    struct listing l = {t, fs, shared_dir};
     struct err local = {0};
-    enum rc rc = fs_list(fs, shared_dir, add_name, &l, &local);
+    enum rc rc = fs_list_stat(fs, shared_dir, add_name, t, &local);
 
     return rc == RC_OK || rc == RC_NOT_FOUND ? RC_OK : err_set(err, rc, "%s", local.msg);
 }

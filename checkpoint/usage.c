@@ -156,19 +156,16 @@ static bool is_walked_apart(const char *name)
 
 static enum rc walk_dir(struct walk w, struct err *err);
 
-static enum rc walk_name(void *ctx, const char *name, struct err *err)
+static enum rc walk_name(void *ctx, const char *name, const struct fs_stat *st, struct err *err)
 {
     const struct walk *w = ctx;
     bool own = (w->own || (w->above && is_jobs_own(name))) && !layout_is_log(name);
     char path[FS_PATH_MAX];
-    struct fs_stat st;
 
-    if (w->above && is_walked_apart(name))
+    if ((w->above && is_walked_apart(name)) ||
+        path_join(path, sizeof path, w->dir, name, NULL) != RC_OK)
         return RC_OK;
-    if (path_join(path, sizeof path, w->dir, name, NULL) != RC_OK ||
-        fs_stat(w->u->fs, path, &st, NULL) != RC_OK)
-        return RC_OK; /* went away, or leads nowhere */
-    if (st.type == FS_DIR)
+    if (st->type == FS_DIR)
         return walk_dir((struct walk){.u = w->u,
                                       .dir = path,
                                       .depth = w->depth + 1,
@@ -176,10 +173,10 @@ static enum rc walk_name(void *ctx, const char *name, struct err *err)
                                       .own = own},
                         err);
     add_name(w->u, (struct name){
-                       .device = st.device,
-                       .inode = st.inode,
-                       .size_bytes = st.size_bytes,
-                       .link_count = st.link_count,
+                       .device = st->device,
+                       .inode = st->inode,
+                       .size_bytes = st->size_bytes,
+                       .link_count = st->link_count,
                        .owner = w->snapshot,
                        .kind = w->snapshot != NOBODY && strcmp(name, LAYOUT_METADATA) == 0
                                    ? NAME_METADATA
@@ -196,7 +193,7 @@ static enum rc walk_dir(struct walk w, struct err *err)
 
     if (w.depth > DEPTH_MAX)
         return RC_OK;
-    rc = fs_list(w.u->fs, w.dir, walk_name, &w, &local);
+    rc = fs_list_stat(w.u->fs, w.dir, walk_name, &w, &local);
     return rc == RC_OK || rc == RC_NOT_FOUND ? RC_OK : err_set(err, rc, "%s", local.msg);
 }
 
