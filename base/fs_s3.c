@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/s3_answer.h"
+#include "base/s3_lease.h"
 #include "base/s3_reader.h"
 #include "base/s3_upload.h"
 
@@ -13,18 +14,25 @@
 struct fs_s3 {
     struct fs base;
     struct s3_client *client;
+    struct lease_keeper *leases;
 };
 
-/* A new object, or one that is read. */
+/* A new object, one that is read, or a lock: one of them. */
 struct s3_file {
     struct fs_file base;
-    struct s3_upload *upload; /* else NULL */
-    struct s3_reader *reader; /* else NULL */
+    struct s3_upload *upload;
+    struct s3_reader *reader;
+    struct lease *lease;
 };
 
 static struct s3_client *client_of(struct fs *fs)
 {
     return ((struct fs_s3 *)fs)->client;
+}
+
+static struct lease_keeper *leases_of(struct fs *fs)
+{
+    return ((struct fs_s3 *)fs)->leases;
 }
 
 static struct s3_file *file_of(struct fs_file *f)
@@ -58,35 +66,51 @@ static enum rc object_name(const char *operation, const char *path, struct s3_na
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-static struct fs_file *wrap(struct fs *fs, const char *path, struct s3_upload *upload,
-                            struct s3_reader *reader)
+static struct s3_file *file_new(struct fs *fs, const char *path)
 {
     struct s3_file *f = mem_alloc(sizeof *f);
 
-    *f = (struct s3_file){{fs, mem_strdup(path)}, upload, reader};
-    return &f->base;
+    *f = (struct s3_file){.base = {fs, mem_strdup(path)}};
+    return f;
+}
+
+static void file_free(struct s3_file *f)
+{
+    s3_upload_free(f->upload);
+    s3_reader_free(f->reader);
+    lease_release(f->lease);
+    mem_free(f->base.path);
+    mem_free(f);
+}
+
+/* What opening it gave. */
+static enum rc settle_open(enum rc rc, struct s3_file *f, struct fs_file **out)
+{
+    if (rc == RC_OK)
+        *out = &f->base;
+    else
+        file_free(f);
+    return rc;
 }
 
 static enum rc s3_create(struct fs *fs, const char *path, struct fs_file **out, struct err *err)
 {
-    struct s3_upload *upload;
     struct s3_name name;
+    struct s3_file *f;
 
     RETURN_IF_ERR(object_name("create", path, &name, err));
-    RETURN_IF_ERR(s3_upload_new(client_of(fs), &name, &upload, err));
-    *out = wrap(fs, path, upload, NULL);
-    return RC_OK;
+    f = file_new(fs, path);
+    return settle_open(s3_upload_new(client_of(fs), &name, &f->upload, err), f, out);
 }
 
 static enum rc s3_open_read(struct fs *fs, const char *path, struct fs_file **out, struct err *err)
 {
-    struct s3_reader *reader;
     struct s3_name name;
+    struct s3_file *f;
 
     RETURN_IF_ERR(object_name("open", path, &name, err));
-    RETURN_IF_ERR(s3_reader_open(client_of(fs), &name, &reader, err));
-    *out = wrap(fs, path, NULL, reader);
-    return RC_OK;
+    f = file_new(fs, path);
+    return settle_open(s3_reader_open(client_of(fs), &name, &f->reader, err), f, out);
 }
 
 static enum rc s3_open_append(struct fs *fs UNUSED, const char *path, uint64_t length UNUSED,
@@ -102,14 +126,14 @@ static enum rc s3_read_at(struct fs_file *f, uint64_t offset, void *out, size_t 
                           struct err *err)
 {
     if (file_of(f)->reader == NULL)
-        return err_set(err, RC_UNSUPPORTED, "read %s: it is being written", f->path);
+        return err_set(err, RC_UNSUPPORTED, "read %s: it is not open for reading", f->path);
     return s3_reader_read(file_of(f)->reader, offset, out, len, got, err);
 }
 
 static enum rc s3_append(struct fs_file *f, struct bytes data, struct err *err)
 {
     if (file_of(f)->upload == NULL)
-        return err_set(err, RC_UNSUPPORTED, "write to %s: it is open for reading", f->path);
+        return err_set(err, RC_UNSUPPORTED, "write to %s: it is not open for writing", f->path);
     return s3_upload_append(file_of(f)->upload, data, err);
 }
 
@@ -120,50 +144,76 @@ static enum rc s3_sync(struct fs_file *f, struct err *err)
 
 static enum rc s3_size(struct fs_file *f, uint64_t *size_bytes, struct err *err UNUSED)
 {
-    *size_bytes = file_of(f)->upload == NULL ? s3_reader_bytes(file_of(f)->reader)
-                                             : s3_upload_bytes(file_of(f)->upload);
+    if (file_of(f)->reader != NULL)
+        *size_bytes = s3_reader_bytes(file_of(f)->reader);
+    else if (file_of(f)->upload != NULL)
+        *size_bytes = s3_upload_bytes(file_of(f)->upload);
     return RC_OK;
 }
 
 static void s3_abandon(struct fs_file *f)
 {
-    s3_upload_free(file_of(f)->upload);
-    s3_reader_free(file_of(f)->reader);
-    mem_free(f->path);
-    mem_free(f);
+    file_free(file_of(f));
 }
 
 static enum rc s3_close(struct fs_file *f, struct err *err)
 {
     enum rc rc = s3_sync(f, err);
 
-    s3_abandon(f);
+    file_free(file_of(f));
     return rc;
 }
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
-/* Calls fn for each object below a directory: for those right in it, and each directory in it once, or for
- * the first `at_most` of all. */
+/* Of a directory's objects those right in it, and each directory in it once. */
 struct listing {
+    struct s3_name dir;
     size_t prefix_len;
-    fs_list_fn *fn;
+    fs_list_fn *fn; /* or: */
+    fs_list_stat_fn *stat_fn;
     void *ctx;
     bool any; /* also the directory's own mark */
     struct buf name;
 };
 
+/* Two names are two files, the same name is the same one. */
+static uint64_t inode_of(const char *bucket, const char *key)
+{
+    uint64_t inode = hash64_seed(bytes_of_str(key), hash64(bytes_of_str(bucket)));
+
+    return inode == 0 ? 1 : inode;
+}
+
+static void stat_of(const char *bucket, const struct s3_entry *e, struct fs_stat *out)
+{
+    *out = (struct fs_stat){
+        .type = e->is_prefix ? FS_DIR : FS_FILE,
+        .size_bytes = e->size_bytes,
+        .mtime_wall_ms = e->mtime_wall_ms,
+        .ctime_wall_ms = e->mtime_wall_ms,
+        .inode = inode_of(bucket, e->key),
+        .link_count = 1,
+    };
+}
+
 static enum rc list_entry(void *ctx, const struct s3_entry *e, struct err *err)
 {
     struct listing *l = ctx;
     size_t len = strlen(e->key);
+    struct fs_stat st;
 
     l->any = true;
     if (len <= l->prefix_len) /* the mark */
         return RC_OK;
     buf_clear(&l->name);
     buf_append(&l->name, e->key + l->prefix_len, len - l->prefix_len - (e->is_prefix ? 1 : 0));
-    return l->name.len == 0 ? RC_OK : l->fn(l->ctx, buf_cstr(&l->name), err);
+    if (l->name.len == 0)
+        return RC_OK;
+    if (l->fn != NULL)
+        return l->fn(l->ctx, buf_cstr(&l->name), err);
+    stat_of(l->dir.bucket, e, &st);
+    return l->stat_fn(l->ctx, buf_cstr(&l->name), &st, err);
 }
 
 static void list_query(struct buf *query, const char *next, bool one_level, const char *at_most,
@@ -209,25 +259,39 @@ out:
     return rc;
 }
 
-static enum rc s3_list(struct fs *fs, const char *path, fs_list_fn *fn, void *ctx, struct err *err)
+static enum rc list_names(struct fs *fs, const char *path, struct listing *l, struct err *err)
 {
-    struct listing l = {.fn = fn, .ctx = ctx};
-    struct s3_name name;
     enum rc rc;
 
-    RETURN_IF_ERR(s3_name_of(path, &name, err));
-    l.prefix_len = name.key[0] == '\0' ? 0 : strlen(name.key) + 1;
-    rc = list_dir(client_of(fs), &name, NULL, list_entry, &l, err);
-    buf_release(&l.name);
-    if (rc == RC_OK && !l.any && name.key[0] != '\0')
+    RETURN_IF_ERR(s3_name_of(path, &l->dir, err));
+    l->prefix_len = l->dir.key[0] == '\0' ? 0 : strlen(l->dir.key) + 1;
+    rc = list_dir(client_of(fs), &l->dir, NULL, list_entry, l, err);
+    buf_release(&l->name);
+    if (rc == RC_OK && !l->any && l->dir.key[0] != '\0')
         return refuse(err, RC_NOT_FOUND, ENOENT, "list", path, "there is nothing");
     return rc;
 }
 
-/* What lies below a directory, as far as two objects tell. */
+static enum rc s3_list(struct fs *fs, const char *path, fs_list_fn *fn, void *ctx, struct err *err)
+{
+    struct listing l = {.fn = fn, .ctx = ctx};
+
+    return list_names(fs, path, &l, err);
+}
+
+static enum rc s3_list_stat(struct fs *fs, const char *path, fs_list_stat_fn *fn, void *ctx,
+                            struct err *err)
+{
+    struct listing l = {.stat_fn = fn, .ctx = ctx};
+
+    return list_names(fs, path, &l, err);
+}
+
+/* What lies below a directory, as far as two objects tell: its mark is the first, if there is one. */
 struct below {
     size_t mark_len;
     bool mark, others;
+    int64_t mtime_wall_ms; /* the later one */
 };
 
 static enum rc note_below(void *ctx, const struct s3_entry *e, struct err *err UNUSED)
@@ -235,6 +299,8 @@ static enum rc note_below(void *ctx, const struct s3_entry *e, struct err *err U
     struct below *b = ctx;
 
     *(strlen(e->key) == b->mark_len ? &b->mark : &b->others) = true;
+    if (e->mtime_wall_ms > b->mtime_wall_ms)
+        b->mtime_wall_ms = e->mtime_wall_ms;
     return RC_OK;
 }
 
@@ -247,53 +313,53 @@ static enum rc look_below(struct s3_client *c, const struct s3_name *dir, struct
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* Object or directory, RC_NOT_FOUND: neither; *answer: of HEAD, when it is an object. */
-static enum rc look_at(struct fs *fs, const char *operation, const char *path,
-                       const struct s3_name *name, bool *is_dir, struct http_answer *answer,
-                       struct err *err)
+static enum rc take_times(const struct s3_name *name, const struct http_answer *answer,
+                          struct s3_entry *e, struct err *err)
 {
-    struct s3_call call = {.method = "HEAD", .name = name};
-    struct below below;
+    const char *changed = http_answer_header(answer, "last-modified");
 
-    *is_dir = name->key[0] == '\0';
-    RETURN_IF_ERR(s3_send(client_of(fs), &call, answer, err));
-    if (answer->status != 404 || *is_dir)
-        return s3_succeeded(answer) ? RC_OK : s3_refused(client_of(fs), &call, answer, err);
-    RETURN_IF_ERR(look_below(client_of(fs), name, &below, err));
-    *is_dir = below.mark || below.others;
-    return *is_dir ? RC_OK
-                   : refuse(err, RC_NOT_FOUND, ENOENT, operation, path, "there is no such object");
+    RETURN_IF_ERR(s3_length(name, answer, &e->size_bytes, err));
+    return http_date_parse(changed == NULL ? "" : changed, &e->mtime_wall_ms, err);
 }
 
-/* Two names are two files, the same name is the same one. */
-static uint64_t inode_of(const struct s3_name *name)
+/* Object or directory, RC_NOT_FOUND: neither. */
+static enum rc look_at(struct fs *fs, const char *operation, const char *path,
+                       const struct s3_name *name, struct s3_entry *out, struct err *err)
 {
-    uint64_t inode = hash64_seed(bytes_of_str(name->key), hash64(bytes_of_str(name->bucket)));
+    struct s3_call call = {.method = "HEAD", .name = name};
+    struct http_answer answer = {0};
+    struct below below;
+    enum rc rc;
 
-    return inode == 0 ? 1 : inode;
+    *out = (struct s3_entry){.key = name->key, .is_prefix = name->key[0] == '\0'};
+    GOTO_IF_ERR(s3_send(client_of(fs), &call, &answer, err));
+    if (answer.status == 404 && !out->is_prefix) {
+        GOTO_IF_ERR(look_below(client_of(fs), name, &below, err));
+        out->is_prefix = below.mark || below.others;
+        out->mtime_wall_ms = below.mtime_wall_ms;
+        if (!out->is_prefix)
+            rc = refuse(err, RC_NOT_FOUND, ENOENT, operation, path, "there is no such object");
+    } else if (!s3_succeeded(&answer)) {
+        /* An answer to HEAD has no body that says why: one to a list has. */
+        GOTO_IF_ERR(look_below(client_of(fs), name, &below, err));
+        rc = s3_refused(client_of(fs), &call, &answer, err);
+    } else if (!out->is_prefix) {
+        rc = take_times(name, &answer, out, err);
+    }
+out:
+    http_answer_release(&answer);
+    return rc;
 }
 
 static enum rc s3_stat(struct fs *fs, const char *path, struct fs_stat *out, struct err *err)
 {
-    struct http_answer answer = {0};
-    const char *changed;
+    struct s3_entry entry;
     struct s3_name name;
-    bool is_dir;
-    enum rc rc;
 
     RETURN_IF_ERR(s3_name_of(path, &name, err));
-    GOTO_IF_ERR(look_at(fs, "stat", path, &name, &is_dir, &answer, err));
-    *out = (struct fs_stat){
-        .type = is_dir ? FS_DIR : FS_FILE, .inode = inode_of(&name), .link_count = 1};
-    if (is_dir)
-        goto out;
-    GOTO_IF_ERR(s3_length(&name, &answer, &out->size_bytes, err));
-    changed = http_answer_header(&answer, "last-modified");
-    GOTO_IF_ERR(http_date_parse(changed == NULL ? "" : changed, &out->mtime_wall_ms, err));
-    out->ctime_wall_ms = out->mtime_wall_ms;
-out:
-    http_answer_release(&answer);
-    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "stat %s", path);
+    RETURN_IF_ERR(look_at(fs, "stat", path, &name, &entry, err));
+    stat_of(name.bucket, &entry, out);
+    return RC_OK;
 }
 
 static enum rc delete(struct s3_client *c, const struct s3_name *name, const char *key_suffix,
@@ -310,17 +376,12 @@ static enum rc delete(struct s3_client *c, const struct s3_name *name, const cha
 /* The server does not say whether there was something: a look before does. */
 static enum rc s3_unlink(struct fs *fs, const char *path, struct err *err)
 {
-    struct http_answer answer = {0};
+    struct s3_entry entry;
     struct s3_name name;
-    bool is_dir;
-    enum rc rc;
 
     RETURN_IF_ERR(object_name("unlink", path, &name, err));
-    rc = look_at(fs, "unlink", path, &name, &is_dir, &answer, err);
-    http_answer_release(&answer);
-    if (rc != RC_OK)
-        return rc;
-    if (is_dir)
+    RETURN_IF_ERR(look_at(fs, "unlink", path, &name, &entry, err));
+    if (entry.is_prefix)
         return refuse(err, RC_IO, EISDIR, "unlink", path, "this is a directory");
     return delete(client_of(fs), &name, NULL, err);
 }
@@ -404,6 +465,32 @@ static enum rc s3_publish(struct fs *fs, const char *dir, const char *temp UNUSE
     return s3_put(client_of(fs), &object, NULL, content, mode == FS_PUBLISH_REPLACE, err);
 }
 
+static enum rc s3_lock(struct fs *fs, const char *path, struct fs_file **out, struct err *err)
+{
+    struct s3_file *f = file_new(fs, path);
+
+    return settle_open(lease_take(leases_of(fs), path, &f->lease, err), f, out);
+}
+
+static enum rc s3_lock_say(struct fs_file *lock, struct bytes text, struct err *err)
+{
+    return lease_say(file_of(lock)->lease, text, err);
+}
+
+static enum rc s3_lock_probe(struct fs *fs, const char *path, bool *held, struct err *err)
+{
+    return lease_probe(leases_of(fs), path, held, err);
+}
+
+static enum rc s3_drop_unfinished(struct fs *fs, const char *dir, int64_t before_wall_ms,
+                                  size_t *dropped, struct err *err)
+{
+    struct s3_name name;
+
+    RETURN_IF_ERR(object_name("sweep", dir, &name, err));
+    return s3_drop_uploads(client_of(fs), &name, before_wall_ms, dropped, err);
+}
+
 static const struct fs_ops s3_ops = {
     .create = s3_create,
     .open_read = s3_open_read,
@@ -426,13 +513,18 @@ static const struct fs_ops s3_ops = {
     .sync_dir = s3_sync_dir,
     .appears_whole = s3_appears_whole,
     .publish = s3_publish,
+    .lock = s3_lock,
+    .lock_say = s3_lock_say,
+    .lock_probe = s3_lock_probe,
+    .list_stat = s3_list_stat,
+    .drop_unfinished = s3_drop_unfinished,
 };
 
-struct fs *fs_s3_new_take(struct s3_client *client)
+struct fs *fs_s3_new_take(struct s3_client *client, const struct lease_config *lease)
 {
     struct fs_s3 *fs = mem_alloc(sizeof *fs);
 
-    *fs = (struct fs_s3){{&s3_ops}, client};
+    *fs = (struct fs_s3){{&s3_ops}, client, lease_keeper_new(&s3_lease_store, client, lease)};
     return &fs->base;
 }
 
@@ -440,6 +532,7 @@ void fs_s3_free(struct fs *fs)
 {
     if (fs == NULL)
         return;
+    lease_keeper_free(leases_of(fs));
     s3_client_free(client_of(fs));
     mem_free(fs);
 }

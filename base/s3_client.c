@@ -14,6 +14,7 @@
 
 struct s3_client {
     struct s3_config config; /* its strings are ours */
+    struct http_client_config http_config;
     struct http_client *http;
     struct env env;
     bool https;
@@ -67,7 +68,7 @@ static bool is_address(const char *host)
            strncmp(host, "localhost", 9) == 0;
 }
 
-enum rc s3_client_new(const struct s3_config *config, struct http_client *http,
+enum rc s3_client_new(const struct s3_config *config, const struct http_client_config *http,
                       const struct env *env, struct s3_client **out, struct err *err)
 {
     const struct s3_credentials *keys = &config->credentials;
@@ -75,7 +76,7 @@ enum rc s3_client_new(const struct s3_config *config, struct http_client *http,
     enum rc rc;
 
     *out = NULL;
-    ASSERT(config->part_bytes > 0 && config->copy_part_bytes > 0 && config->tries > 0);
+    ASSERT(config->part_bytes > 0 && config->copy_part_bytes > 0);
     if (keys->access_key == NULL || keys->access_key[0] == '\0' || keys->secret_key == NULL ||
         keys->secret_key[0] == '\0')
         return err_set(err, RC_INVALID,
@@ -87,7 +88,9 @@ enum rc s3_client_new(const struct s3_config *config, struct http_client *http,
     c->config.region = mem_strdup(config->region);
     c->config.credentials = (struct s3_credentials){
         mem_strdup(keys->access_key), mem_strdup(keys->secret_key), copied(keys->session_token)};
-    c->http = http;
+    c->http_config = *http;
+    c->http_config.user_agent = NULL; /* the client's own now */
+    c->http = http_client_new(http);
     c->env = *env;
     mutex_init(&c->mutex);
     env_rng(env, "s3-writer", &c->rng);
@@ -111,6 +114,7 @@ void s3_client_free(struct s3_client *c)
     mem_free((char *)(uintptr_t)c->config.credentials.secret_key);
     mem_free((char *)(uintptr_t)c->config.credentials.session_token);
     mem_free(c->host);
+    http_client_free(c->http);
     mutex_release(&c->mutex);
     mem_free(c);
 }
@@ -123,6 +127,22 @@ const struct s3_config *s3_client_config(const struct s3_client *c)
 const struct env *s3_client_env(const struct s3_client *c)
 {
     return &c->env;
+}
+
+bool s3_client_try_again(struct s3_client *c, uint32_t tries)
+{
+    const struct http_client_config *http = &c->http_config;
+    uint64_t random;
+
+    if (tries >= http->tries)
+        return false;
+    mutex_lock(&c->mutex);
+    random = rng_u64(&c->rng);
+    mutex_unlock(&c->mutex);
+    clock_sleep_ns(c->env.clock,
+                   http_backoff_ms(http->backoff_first_ms, http->backoff_max_ms, tries, random) *
+                       NS_PER_MS);
+    return true;
 }
 
 enum s3_condition s3_client_condition(struct s3_client *c)
@@ -264,12 +284,8 @@ enum rc s3_send(struct s3_client *c, const struct s3_call *call, struct http_ans
             !s3_answer_problem(buf_bytes(&out->body), &problem))
             break;
         out->status = 500; /* what it would have been, had it been known in time */
-        if (tries >= c->config.tries)
+        if (!s3_client_try_again(c, tries))
             break;
-        clock_sleep_ns(c->env.clock,
-                       http_backoff_ms(c->config.backoff_first_ms, c->config.backoff_max_ms, tries,
-                                       splitmix64((uint64_t)clock_mono_ns(c->env.clock))) *
-                           NS_PER_MS);
     }
     buf_release(&url);
     return rc;

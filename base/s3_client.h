@@ -18,21 +18,22 @@ struct s3_config {
     bool path_style;          /* http://host/bucket/key, not http://bucket.host/key */
     size_t part_bytes;        /* of a multipart upload, and what an open file buffers */
     uint64_t copy_part_bytes; /* what one copy on the server may move; larger objects go in parts */
-    uint32_t tries;           /* of an answer of 200 that holds an error */
-    int64_t backoff_first_ms, backoff_max_ms;
 };
 #define S3_PART_BYTES_DEFAULT ((size_t)8 << 20)
 #define S3_COPY_PART_BYTES_DEFAULT ((uint64_t)5 << 30) /* what Amazon allows */
 #define S3_PARTS_MAX 10000                             /* as well */
 
 struct s3_client; /* opaque */
-/* Copies what config holds; http and env are borrowed, for its life. RC_INVALID: an endpoint that is none,
- * a key missing. */
-MUST_USE enum rc s3_client_new(const struct s3_config *config, struct http_client *http,
-                               const struct env *env, struct s3_client **out, struct err *err);
+/* Copies what config holds; env is borrowed, for its life. RC_INVALID: an endpoint that is none, a key
+ * missing. */
+MUST_USE enum rc s3_client_new(const struct s3_config *config,
+                               const struct http_client_config *http, const struct env *env,
+                               struct s3_client **out, struct err *err);
 void s3_client_free(struct s3_client *c);
 const struct s3_config *s3_client_config(const struct s3_client *c);
 const struct env *s3_client_env(const struct s3_client *c);
+/* After `tries` of what http_client does not try again by itself: waits, or false: that was the last. */
+bool s3_client_try_again(struct s3_client *c, uint32_t tries);
 
 /* "s3://bucket/a/b": bucket, and the key without slashes at its ends; key "": the bucket itself. */
 #define S3_BUCKET_MAX 64

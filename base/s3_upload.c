@@ -79,17 +79,6 @@ static bool refuses_condition(const struct http_answer *answer)
             strcmp(problem.code, "NotImplemented") == 0);
 }
 
-static void pause_before(struct s3_client *c, uint32_t tries)
-{
-    const struct s3_config *config = s3_client_config(c);
-    struct clock *clock = s3_client_env(c)->clock;
-    uint64_t random = splitmix64((uint64_t)clock_mono_ns(clock));
-
-    clock_sleep_ns(clock, http_backoff_ms(config->backoff_first_ms, config->backoff_max_ms, tries,
-                                          random) *
-                              NS_PER_MS);
-}
-
 /* A write whose last header is the condition: sent without it where the server keeps none, and once
  * more when another write to that key was under way (409). */
 static enum rc send_new(struct s3_client *c, struct s3_call *call, const char *writer,
@@ -108,10 +97,8 @@ static enum rc send_new(struct s3_client *c, struct s3_call *call, const char *w
             s3_client_learn_condition(c, S3_CONDITION_IGNORED);
             continue;
         }
-        if (answer->status == 409 && tries < s3_client_config(c)->tries) {
-            pause_before(c, tries);
+        if (answer->status == 409 && s3_client_try_again(c, tries))
             continue;
-        }
         if (answer->status == 412 || answer->status == 409 || answer->status == 404)
             return settle(c, call, answer, writer, err);
         return s3_refused(c, call, answer, err);
@@ -540,6 +527,8 @@ struct leftover {
 };
 struct leftovers {
     struct arena *arena;
+    const char *dir; /* its key */
+    int64_t before_wall_ms;
     struct leftover *items;
     size_t count, cap;
 };
@@ -547,7 +536,12 @@ struct leftovers {
 static enum rc note_upload(void *ctx, const struct s3_upload_line *line, struct err *err UNUSED)
 {
     struct leftovers *l = ctx;
+    size_t dir_len = strlen(l->dir);
 
+    /* What a server lists besides the prefix is not ours. */
+    if (line->begun_wall_ms >= l->before_wall_ms || strncmp(line->key, l->dir, dir_len) != 0 ||
+        line->key[dir_len] != '/' || strlen(line->key) >= FS_PATH_MAX)
+        return RC_OK;
     if (l->count == l->cap) {
         l->cap = l->cap == 0 ? 16 : l->cap * 2;
         l->items = mem_realloc(l->items, l->cap * sizeof *l->items);
@@ -578,7 +572,11 @@ static enum rc list_uploads(struct s3_client *c, const struct s3_name *dir, stru
             s3_query_add(&query, "upload-id-marker", buf_cstr(&next_id));
         s3_query_add(&query, "uploads", "");
         call.query = buf_cstr(&query);
-        GOTO_IF_ERR(s3_do(c, &call, &answer, err));
+        GOTO_IF_ERR(s3_send(c, &call, &answer, err));
+        if (answer.status == 501)
+            goto out;
+        if (!s3_succeeded(&answer))
+            GOTO_IF_ERR(s3_refused(c, &call, &answer, err));
         GOTO_IF_ERR(s3_answer_uploads(buf_bytes(&answer.body), "list of multipart uploads",
                                       note_upload, l, &next_key, &next_id, err));
     } while (next_key.len > 0);
@@ -591,20 +589,17 @@ out:
     return rc;
 }
 
-enum rc s3_drop_uploads(struct s3_client *c, const struct s3_name *dir, size_t *dropped,
-                        struct err *err)
+enum rc s3_drop_uploads(struct s3_client *c, const struct s3_name *dir, int64_t before_wall_ms,
+                        size_t *dropped, struct err *err)
 {
-    struct leftovers l = {.arena = arena_new(4096)};
+    struct leftovers l = {
+        .arena = arena_new(4096), .dir = dir->key, .before_wall_ms = before_wall_ms};
     struct s3_name name = *dir;
     enum rc rc;
 
     *dropped = 0;
     GOTO_IF_ERR(list_uploads(c, dir, &l, err));
     for (size_t i = 0; i < l.count; i++) {
-        /* What the server lists besides the prefix is not ours. */
-        if (strncmp(l.items[i].key, dir->key, strlen(dir->key)) != 0 ||
-            l.items[i].key[strlen(dir->key)] != '/' || strlen(l.items[i].key) >= sizeof name.key)
-            continue;
         memcpy(name.key, l.items[i].key, strlen(l.items[i].key) + 1);
         GOTO_IF_ERR(abort_multipart(c, &name, l.items[i].id, err));
         ++*dropped;

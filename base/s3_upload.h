@@ -34,8 +34,9 @@ void s3_upload_free(struct s3_upload *u);
 MUST_USE enum rc s3_copy(struct s3_client *c, const struct s3_name *from, const struct s3_name *to,
                          bool replace, struct err *err);
 
-/* Gives up every multipart upload of a key below the directory `name`: for who alone writes there. */
-MUST_USE enum rc s3_drop_uploads(struct s3_client *c, const struct s3_name *name, size_t *dropped,
-                                 struct err *err);
+/* Gives up the multipart uploads of keys below a directory that were begun before that time. A server that cannot list them:
+ * none. */
+MUST_USE enum rc s3_drop_uploads(struct s3_client *c, const struct s3_name *dir,
+                                 int64_t before_wall_ms, size_t *dropped, struct err *err);
 
 #endif

@@ -206,6 +206,17 @@ out:
     return rc;
 }
 
+/* What the claimed directory's dead job had begun to upload. */
+static void drop_unfinished(const struct env *env, const char *job_dir)
+{
+    struct err local = {0};
+    size_t dropped;
+
+    if (fs_drop_unfinished(env->fs, job_dir, clock_wall_ms(env->clock), &dropped, &local) != RC_OK)
+        log_line(env->log, LOG_WARN, "unfinished uploads stay dir=%s reason=\"%s\"", job_dir,
+                 local.msg);
+}
+
 static bool names_shared(const struct checkpoint_metadata *meta)
 {
     struct metadata_sizes sizes;
@@ -233,6 +244,8 @@ enum rc discard_snapshot(const struct env *env, const char *dir, bool sweep, str
     GOTO_IF_ERR(snapshot_dir_hide(env->fs, dir, err));
     if (in_job)
         GOTO_IF_ERR(delete_unnamed(env, &meta, job_dir, sweep, err));
+    if (in_job && sweep)
+        drop_unfinished(env, job_dir);
     GOTO_IF_ERR(snapshot_dir_remove(env, dir, err));
 out:
     fs_abandon(&lock);

@@ -14,6 +14,20 @@ struct search {
     void *ctx;
 };
 
+/* What a process that died had begun to upload; nobody can see it, so no report has it. */
+static enum rc drop_unfinished(const struct search *s, const struct orphan_place *p,
+                               struct err *err)
+{
+    size_t dropped;
+
+    RETURN_IF_ERR(fs_drop_unfinished(s->env->fs, p->dir, p->now_wall_ms - s->how->min_age_ms + 1,
+                                     &dropped, err));
+    if (dropped > 0)
+        log_line(s->env->log, LOG_INFO, "unfinished uploads given up dir=%s count=%zu", p->dir,
+                 dropped);
+    return RC_OK;
+}
+
 static enum rc report(const struct search *s, struct orphan_place *p, struct orphan_report *r,
                       struct err *err)
 {
@@ -30,6 +44,8 @@ static enum rc report(const struct search *s, struct orphan_place *p, struct orp
     }
     if (s->how->remove) {
         p->delete_rc = orphans_delete(s->env, r, s->how->min_age_ms, &p->deleted, &local);
+        if (p->delete_rc == RC_OK)
+            p->delete_rc = drop_unfinished(s, p, &local);
         p->delete_fault = local.msg;
     }
     return s->fn(s->ctx, p, err);

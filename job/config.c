@@ -211,6 +211,7 @@ static enum rc parse_value(const struct option *o, const char *text, union value
             return err_set(err, RC_INVALID, "\"%.60s\" is not a finite number", text);
         return RC_OK;
     case OPTION_STRING:
+    case OPTION_SECRET:
         return RC_OK;
     case OPTION_DURATION:
         return duration_parse(text, &v->i, err);
@@ -349,7 +350,8 @@ static enum rc fail_unknown(const char *key, struct err *err)
 /* Options of the remote file systems, which all jobs share. */
 static bool is_of_process(const struct option *o)
 {
-    return strncmp(o->key, "varve.remote.", 13) == 0 || strncmp(o->key, "varve.hdfs.", 11) == 0;
+    return strncmp(o->key, "varve.remote.", 13) == 0 || strncmp(o->key, "varve.hdfs.", 11) == 0 ||
+           strncmp(o->key, "varve.s3.", 9) == 0 || strncmp(o->key, "s3.", 3) == 0;
 }
 
 enum rc config_set(struct config *c, enum config_layer layer, const char *key, const char *value,
@@ -489,7 +491,8 @@ void config_list(const struct config *c, bool only_set, config_list_fn *fn, void
         enum config_layer source = config_source(c, id);
 
         if (config_has(c, id) && !(only_set && source == CONFIG_DEFAULT))
-            fn(ctx, &table[id], config_string(c, id), source);
+            fn(ctx, &table[id],
+               table[id].type == OPTION_SECRET ? CONFIG_HIDDEN : config_string(c, id), source);
     }
 }
 

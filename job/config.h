@@ -26,6 +26,7 @@ enum option_type {
     OPTION_LONG, /* 64 bits */
     OPTION_DOUBLE,
     OPTION_STRING,
+    OPTION_SECRET,   /* text that is never shown: lists have CONFIG_HIDDEN in its place */
     OPTION_DURATION, /* "500 ms", "10s", "1 min", "1h", "PT10S"; a bare number = ms */
     OPTION_MEMORY,   /* "20kb", "32 mb"; a bare number = bytes */
     OPTION_ENUM, /* one of the words in `allowed`, letter case and '-' against '_' do not matter */
@@ -106,7 +107,8 @@ uint64_t config_bytes(const struct config *c, enum option_id id);
 /* Index of the word in the table's `allowed`, to be compared with the enums below. */
 int config_enum(const struct config *c, enum option_id id);
 
-/* Each option with a value (or only those set above the defaults), in key order. */
+#define CONFIG_HIDDEN "******" /* as Flink shows it */
+/* Each option with a value (or only those set above the defaults), in key order; secrets hidden. */
 typedef void config_list_fn(void *ctx, const struct option *option, const char *value,
                             enum config_layer source);
 void config_list(const struct config *c, bool only_set, config_list_fn *fn, void *ctx);

@@ -2,8 +2,10 @@
 #include "job/remote_fs.h"
 
 #include "base/fs_mux.h"
+#include "base/fs_s3.h"
 #include "base/fs_webhdfs.h"
 #include "base/http_client.h"
+#include "job/s3_options.h"
 
 #include <pwd.h>
 #include <stdlib.h>
@@ -80,6 +82,44 @@ static enum rc make_swebhdfs(void *ctx, struct fs **out, struct err *err UNUSED)
     return make_webhdfs(ctx, true, out);
 }
 
+/* ---- s3:// ----------------------------------------------------------------------------------- */
+
+static const char *environment(const char *name)
+{
+    return getenv(name);
+}
+
+static struct lease_config lease_config(const struct remote_fs *r)
+{
+    struct rng rng;
+
+    env_rng(r->env, "s3-lease", &rng);
+    return (struct lease_config){
+        .clock = r->env->clock,
+        .log = r->env->log,
+        .ttl_ms = config_duration_ms(r->config, OPT_REMOTE_LOCK_TTL),
+        .seed = rng_u64(&rng),
+    };
+}
+
+static enum rc make_s3(void *ctx, struct fs **out, struct err *err)
+{
+    const struct remote_fs *r = ctx;
+    struct arena *arena = arena_new(0);
+    struct http_client_config http = http_config(r);
+    struct lease_config lease = lease_config(r);
+    struct s3_client *client;
+    struct s3_config config;
+    enum rc rc;
+
+    GOTO_IF_ERR(s3_options(r->config, r->local, environment, arena, &config, err));
+    GOTO_IF_ERR(s3_client_new(&config, &http, r->env, &client, err));
+    *out = fs_s3_new_take(client, &lease);
+out:
+    arena_free(arena);
+    return rc;
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static const struct {
@@ -88,6 +128,7 @@ static const struct {
 } drivers[] = {
     {"hdfs", {make_hdfs, fs_webhdfs_free}},
     {"swebhdfs", {make_swebhdfs, fs_webhdfs_free}},
+    {"s3", {make_s3, fs_s3_free}},
 };
 
 struct remote_fs *remote_fs_new(struct env *env)

@@ -1,4 +1,4 @@
-/* remote_fs.h - the file system of a process with its remote drivers, set up by options: hdfs://.
+/* remote_fs.h - the file system of a process with its remote drivers, hdfs and s3, set up by options.
  *
  * Drivers are made at the first path of theirs, with the settings of that moment; an option of theirs holds for the
  * whole process (-D, a configuration file), not for one job.

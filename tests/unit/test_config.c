@@ -32,6 +32,7 @@ START_TEST(every_row_of_the_table_is_sound)
             config_double(c, id);
             break;
         case OPTION_STRING:
+        case OPTION_SECRET:
             ck_assert_ptr_nonnull(config_string(c, id));
             break;
         case OPTION_DURATION:
@@ -229,6 +230,22 @@ START_TEST(list_shows_what_was_set_in_key_order_with_its_source)
 }
 END_TEST
 
+/* Lists go to terminals, into REST answers and into _metadata. */
+START_TEST(secret_is_set_but_never_listed)
+{
+    struct config *c = config_new();
+    struct buf seen = {0};
+    struct err err = {0};
+
+    ck_assert_ok(config_set(c, CONFIG_COMMAND_LINE, "s3.secret-key", "do not tell", &err));
+    ck_assert_str_eq(config_string(c, OPT_S3_SECRET_KEY), "do not tell");
+    config_list(c, true, note_pair, &seen);
+    ck_assert_str_eq(buf_cstr(&seen), "s3.secret-key=****** (-D);");
+    buf_release(&seen);
+    config_free(c);
+}
+END_TEST
+
 /* ---- YAML ------------------------------------------------------------------------------------ */
 
 START_TEST(nested_maps_and_dotted_keys_mean_the_same)
@@ -404,6 +421,7 @@ TEST_MAIN("config", {
     tcase_add_test(tc, later_layer_wins_and_reset_shows_the_one_below);
     tcase_add_test(tc, new_key_wins_over_its_alias_within_a_layer);
     tcase_add_test(tc, list_shows_what_was_set_in_key_order_with_its_source);
+    tcase_add_test(tc, secret_is_set_but_never_listed);
     tcase_add_test(tc, nested_maps_and_dotted_keys_mean_the_same);
     tcase_add_test(tc, empty_file_changes_nothing);
     tcase_add_loop_test(tc, bad_yaml_is_refused_with_its_line_and_changes_nothing, 0,

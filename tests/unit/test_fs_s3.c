@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define PART_BYTES ((size_t)64 << 10)
+#define LEASE_TTL_MS 1500
 #define COPY_PART_BYTES ((uint64_t)100000)
 
 struct world {
@@ -51,7 +52,17 @@ static void start_server(void)
     snprintf(w.endpoint, sizeof w.endpoint, "http://127.0.0.1:%d", (int)strtol(port, NULL, 10));
 }
 
-static void open_fs(const char *secret_key)
+static const struct http_client_config http_config = {
+    .seed = 7,
+    .user_agent = "test",
+    .connect_timeout_ms = 5000,
+    .stall_timeout_ms = 5000,
+    .tries = 3,
+    .backoff_first_ms = 1,
+    .backoff_max_ms = 4,
+};
+
+static struct fs *open_fs(const char *secret_key)
 {
     struct s3_config config = {
         .endpoint = w.endpoint,
@@ -59,15 +70,16 @@ static void open_fs(const char *secret_key)
         .credentials = {"varve-test-access", secret_key, NULL},
         .part_bytes = PART_BYTES,
         .copy_part_bytes = COPY_PART_BYTES,
-        .tries = 3,
-        .backoff_first_ms = 1,
-        .backoff_max_ms = 4,
     };
+    struct http_client_config http = http_config;
+    static uint64_t seed = 1;
     struct s3_client *client;
     struct err err = {0};
 
-    ck_assert_ok(s3_client_new(&config, w.http, &w.env, &client, &err));
-    w.fs = fs_s3_new_take(client);
+    http.clock = w.env.clock;
+    ck_assert_ok(s3_client_new(&config, &http, &w.env, &client, &err));
+    return fs_s3_new_take(
+        client, &(struct lease_config){.clock = w.env.clock, .ttl_ms = LEASE_TTL_MS, .seed = seed++});
 }
 
 /* PUT /_sim/<what>; the answer's body, to be released. */
@@ -129,22 +141,14 @@ static bool has_uploads(void)
 
 static void setup(void)
 {
-    struct http_client_config config = {
-        .clock = clock_posix(),
-        .seed = 7,
-        .user_agent = "test",
-        .connect_timeout_ms = 5000,
-        .stall_timeout_ms = 5000,
-        .tries = 3,
-        .backoff_first_ms = 1,
-        .backoff_max_ms = 4,
-    };
+    struct http_client_config config = http_config;
     struct err err = {0};
     struct buf buf;
 
     w.env.clock = clock_posix();
+    config.clock = w.env.clock;
     w.http = http_client_new(&config);
-    open_fs("varve-test-secret/+x");
+    w.fs = open_fs("varve-test-secret/+x");
     buf = simulate("reset", "");
     buf_release(&buf);
     set("{\"part_min\": 1024}");
@@ -466,6 +470,84 @@ START_TEST(paths_that_are_none_are_refused)
 }
 END_TEST
 
+static enum rc put_stat(void *ctx, const char *name, const struct fs_stat *st,
+                        struct err *err UNUSED)
+{
+    buf_printf(ctx, "%s %d %llu %d,", name, st->type, (unsigned long long)st->size_bytes,
+               llabs(fs_changed_wall_ms(st) - clock_wall_ms(w.env.clock)) < 60000);
+    return RC_OK;
+}
+
+/* A hundred thousand files of shared/ are not asked about one by one. */
+START_TEST(list_tells_sizes_and_times_at_once)
+{
+    struct fs_stat st;
+    struct err err = {0};
+    struct buf got = {0};
+
+    put("s3://varve/top/d/a", bytes_of_str("1"));
+    put("s3://varve/top/d/b/c", bytes_of_str("2"));
+    put("s3://varve/top/d/z", bytes_of_str("333"));
+    requests();
+    ck_assert_ok(fs_list_stat(w.fs, "s3://varve/top/d", put_stat, &got, &err));
+    ck_assert_uint_eq(requests(), 1);
+    ck_assert_str_eq(buf_cstr(&got), "a 0 1 1,b 1 0 0,z 0 3 1,");
+    ck_assert_ok(fs_stat(w.fs, "s3://varve/top", &st, &err)); /* a directory is as old as its mark */
+    ck_assert(llabs(fs_changed_wall_ms(&st) - clock_wall_ms(w.env.clock)) < 60000);
+    buf_release(&got);
+}
+END_TEST
+
+START_TEST(what_a_dead_writer_began_is_given_up)
+{
+    struct buf content = random_bytes(3 * PART_BYTES);
+    struct fs *other = open_fs("varve-test-secret/+x");
+    struct err err = {0};
+    int64_t now = clock_wall_ms(w.env.clock);
+    struct fs_file *a, *b;
+    size_t dropped;
+
+    ck_assert_ok(fs_create(other, "s3://varve/top/d/f", &a, &err));
+    ck_assert_ok(fs_append(a, buf_bytes(&content), &err));
+    ck_assert_ok(fs_create(other, "s3://varve/top/dx/f", &b, &err)); /* not in it */
+    ck_assert_ok(fs_append(b, buf_bytes(&content), &err));
+    ck_assert_ok(fs_drop_unfinished(w.fs, "s3://varve/top/d", now - 3600000, &dropped, &err));
+    ck_assert_uint_eq(dropped, 0); /* too young */
+    ck_assert_ok(fs_drop_unfinished(w.fs, "s3://varve/top/d", now + 60000, &dropped, &err));
+    ck_assert_uint_eq(dropped, 1);
+    ck_assert_rc(fs_sync(a, &err), RC_NOT_FOUND); /* the dead one, were it alive */
+    ck_assert_ok(fs_sync(b, &err));
+    fs_abandon(&a);
+    fs_abandon(&b);
+    ck_assert(!has_uploads());
+    fs_s3_free(other);
+    buf_release(&content);
+}
+END_TEST
+
+START_TEST(lock_is_held_by_one_and_deserted_when_it_is_not_renewed)
+{
+    struct fs *other = open_fs("varve-test-secret/+x");
+    struct fs_file *lock, *second;
+    struct err err = {0};
+    bool held;
+
+    ck_assert_ok(fs_lock_probe(other, "s3://varve/top/LOCK", &held, &err));
+    ck_assert(!held);
+    faults("[{\"method\":\"PUT\",\"action\":\"after\"}]"); /* and a lost answer is no second holder */
+    ck_assert_ok(fs_lock(w.fs, "s3://varve/top/LOCK", &lock, &err));
+    ck_assert_ok(fs_lock_say(lock, bytes_of_str("me\n"), &err));
+    clock_sleep_ns(w.env.clock, (LEASE_TTL_MS + 1500) * NS_PER_MS); /* renewed meanwhile */
+    ck_assert_rc(fs_lock(other, "s3://varve/top/LOCK", &second, &err), RC_STATE);
+    ck_assert_ok(fs_lock_probe(other, "s3://varve/top/LOCK", &held, &err));
+    ck_assert(held);
+    fs_abandon(&lock);
+    ck_assert_ok(fs_lock(other, "s3://varve/top/LOCK", &second, &err));
+    fs_abandon(&second);
+    fs_s3_free(other);
+}
+END_TEST
+
 /* ---- trouble -------------------------------------------------------------------------------- */
 
 /* Each of these passes by: the caller sees success, and the file is there once and whole. */
@@ -563,7 +645,7 @@ START_TEST(without_conditions_a_look_guards_the_name)
     struct fs_file *f;
 
     fs_s3_free(w.fs);
-    open_fs("varve-test-secret/+x");
+    w.fs = open_fs("varve-test-secret/+x");
     set("{\"keep_conditions\": false}");
     ck_assert_ok(fs_mkdir(w.fs, "s3://varve/top/d", &err)); /* finds out */
     put("s3://varve/top/d/f", bytes_of_str("first"));
@@ -599,17 +681,15 @@ START_TEST(wrong_key_is_told_without_the_key)
 {
     struct err err = {0};
     struct fs_stat st;
-    struct fs *good = w.fs;
+    struct fs *fs = open_fs("another-secret");
 
-    open_fs("another-secret");
-    ck_assert_int_eq(fs_list(w.fs, "s3://varve/top", put_name, NULL, &err), RC_IO);
+    ck_assert_int_eq(fs_list(fs, "s3://varve/top", put_name, NULL, &err), RC_IO);
     ck_assert_ptr_nonnull(strstr(err.msg, "SignatureDoesNotMatch"));
     ck_assert_ptr_null(strstr(err.msg, "another-secret"));
     ck_assert_int_eq(err.os_errno, EACCES);
     err_clear(&err);
-    ck_assert_rc(fs_stat(w.fs, "s3://varve/top/f", &st, &err), RC_IO);
-    fs_s3_free(w.fs);
-    w.fs = good;
+    ck_assert_rc(fs_stat(fs, "s3://varve/top/f", &st, &err), RC_IO);
+    fs_s3_free(fs);
 }
 END_TEST
 
@@ -626,6 +706,9 @@ TEST_MAIN("fs_s3", tcase_add_unchecked_fixture(tc, start_server, stop_server);
           tcase_add_test(tc, what_is_removed_is_gone);
           tcase_add_loop_test(tc, copies_stay_on_the_server, 0, 2);
           tcase_add_test(tc, publish_is_one_step);
+          tcase_add_test(tc, list_tells_sizes_and_times_at_once);
+          tcase_add_test(tc, what_a_dead_writer_began_is_given_up);
+          tcase_add_test(tc, lock_is_held_by_one_and_deserted_when_it_is_not_renewed);
           tcase_add_test(tc, paths_that_are_none_are_refused);
           tcase_add_loop_test(tc, trouble_that_passes_is_not_seen, 0, (int)ARRAY_LEN(passing));
           tcase_add_loop_test(tc, trouble_that_lasts_is_told_and_leaves_nothing, 0,

@@ -157,6 +157,8 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
 
     def answer(self, status, body=b"", headers=(), short=False):
         data = body if isinstance(body, bytes) else body.encode()
+        with self.sim.lock:
+            self.sim.requests.append((self.command, self.path, status))
         self.send_response(status)
         for name, value in headers:
             self.send_header(name, value)
@@ -165,8 +167,6 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(data[:len(data) // 2] if short else data)
-        with self.sim.lock:
-            self.sim.requests.append((self.command, self.path, status))
         if short:
             self.hang_up()
 

@@ -1,0 +1,240 @@
+"""Checkpoints and savepoints on S3, against the simulated server of lib/s3_server.py: kills, faults, resumes, retention, the inspector.
+The server notes every change, and check_order proves C2 to C4 over all of them."""
+import json
+import os
+import random
+import shutil
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from s3_server import S3Server, Stored  # noqa: E402
+from varve import (FORMULA, FORMULA_COLUMNS, Failed, Job, at_some_pace, check, check_formula_and_rows, files_table, inspect, main,  # noqa: E402
+                   same, sequence, settings, test, varve, wait_until)
+
+ROWS = 60000
+LEASE_S = 2.2  # until the lock of a dead job is deserted
+QUICK = {"varve.remote.backoff": "20 ms", "varve.remote.backoff-max": "200 ms", "varve.remote.lock-ttl": "2 s"}
+FAULTS = ("status:503", "status:500", "before", "after", "slow:60", "short", "200")
+
+
+def server():
+    s = S3Server().start()
+    os.environ.update(s.environment(), AWS_ENDPOINT_URL=s.endpoint)
+    return s
+
+
+def formula(where, rate, retained=2, parallelism=2, **more):
+    pairs = {"state.backend.rocksdb.localdir": where + "/local", "execution.checkpointing.data-inline-threshold": "1kb",
+             "taskmanager.memory.managed.size": "24mb", "execution.checkpointing.dir": "s3://varve/ck",
+             "execution.checkpointing.tolerable-failed-checkpoints": "1000"}
+    pairs.update(more)
+    return (settings(where, "rocksdb", parallelism, "80 ms", retained=retained, **pairs) + sequence("seq", ROWS, rate) +
+            files_table("o", FORMULA_COLUMNS, where + "/out") + files_table("r", "id BIGINT", where + "/raw") +
+            "EXECUTE STATEMENT SET BEGIN\nINSERT INTO o %s;\nINSERT INTO r SELECT id FROM seq;\nEND;\n" % FORMULA)
+
+
+def newest(s):
+    found = [(s.buckets["varve"][k].changed, k) for k in s.keys("ck/") if k.endswith("/_metadata")]
+    return "s3://varve/" + os.path.dirname(max(found)[1]) if found else None
+
+
+def disturb(s, rng, lasting=False):
+    """Faults that come and go while a job runs: some pass within the tries of a call, some do not."""
+    with s.lock:
+        s.faults = [{"action": rng.choice(FAULTS), "method": rng.choice(["PUT", "POST", "GET", "HEAD", "DELETE"]),
+                     "skip": rng.randrange(12), "count": rng.choice([1, 2, 12] if lasting else [1, 2])} for _ in range(6)]
+        for f in s.faults:  # a body is cut only where there is one, and an error in a 200 is one of two calls
+            if f["action"] == "200":
+                f.update(method="POST", match="uploadId")
+            if f["action"] == "short":
+                f["method"] = "GET"
+
+
+@test
+def kills_and_faults_leave_checkpoints_that_resume(where):
+    s, rng = server(), random.Random(5)
+
+    def story(pace):
+        for d in ("out", "raw"):
+            shutil.rmtree(os.path.join(where, d), ignore_errors=True)
+        with s.lock:
+            s.reset()
+        for round in range(4):
+            way = ["-s", newest(s)] if newest(s) and round % 2 else ["--resume"]
+            if way[0] == "--resume":
+                time.sleep(LEASE_S)
+            disturb(s, rng)
+            job = Job(where, formula(where, ROWS // (3 * pace), parallelism=1 + round % 3), way, QUICK)
+            job.wait_checkpoints(1)
+            disturb(s, rng, lasting=True)
+            job.wait_checkpoints(2)
+            time.sleep(rng.random() * 0.15)
+            job.kill()
+            s.faults = []
+            for d in {k.split("/")[1] for k in s.keys("ck/")}:
+                report = inspect("s3://varve/ck/" + d, "--digests")
+                bad = [c for c in report["checkpoints"] if c["status"] not in ("complete", "incomplete")]
+                check(not bad, "damaged checkpoints", bad)
+        time.sleep(LEASE_S)
+        Job(where, formula(where, None), ["--resume"], QUICK).finish()
+
+    at_some_pace(story)
+    check_formula_and_rows(where, ROWS, "at the end")
+    check(s.check_order() >= 8, "few checkpoints: %d" % s.check_order())
+    same(os.listdir(where + "/local"), [], "scratch")
+    s.stop()
+
+
+@test
+def what_is_no_longer_retained_is_deleted(where):
+    s = server()
+    job = Job(where, formula(where, 20000, retained=2), [], QUICK)
+    job.wait_checkpoints(6)
+    path = job.savepoint("s3://varve/sp")
+    check(path.startswith("s3://varve/sp/savepoint-") and s.keys(path[len("s3://varve/"):]), "the savepoint", path)
+    code, out, err = varve("savepoint", "-d", path, "-m", job.url[len("http://"):])
+    same((code, s.keys(path[len("s3://varve/"):])), (0, []), "deleting the savepoint: %s" % err)
+    job.cancel()
+    keys = s.keys("ck/")
+    same(len([k for k in keys if k.endswith("_metadata")]), 2, "checkpoints that are left")
+    s.check_order()
+    named = set()
+    for k in keys:
+        if k.endswith("_metadata"):
+            named |= {k} | s.named_by(k, s.buckets["varve"][k].data)
+    strangers = [k for k in keys if k not in named and not k.endswith("/") and
+                 os.path.basename(k) not in ("LOCK", "ORIGIN", "ENDED") and "SAVEPOINT-" not in k]
+    same(strangers, [], "files that no checkpoint names")
+    s.stop()
+
+
+@test
+def stop_leaves_a_savepoint_that_stands_alone(where):
+    s = server()
+    job = Job(where, formula(where, 20000), [], QUICK)
+    job.wait_checkpoints(2)
+    path = job.stop("s3://varve/sp")
+    s.check_order()
+    same([k for k in s.keys("ck/") if k.endswith(("_metadata", ".sst"))], [], "checkpoints of a job that has finished")
+    with s.lock:  # nothing of the old job is needed
+        for k in s.keys("ck/"):
+            del s.buckets["varve"][k]
+        s.events = []
+    Job(where, formula(where, None, parallelism=3), ["-s", path], QUICK).finish()
+    check_formula_and_rows(where, ROWS, "after the savepoint")
+    s.stop()
+
+
+def download(s, where):
+    for key in s.keys():
+        path = os.path.join(where, "copy", key)
+        os.makedirs(path if key.endswith("/") else os.path.dirname(path), exist_ok=True)
+        if not key.endswith("/"):
+            with open(path, "wb") as f:
+                f.write(s.buckets["varve"][key].data)
+    return os.path.join(where, "copy")
+
+
+def left_by_a_kill(where, s):
+    job = Job(where, formula(where, 30000, retained=3), [], QUICK)
+    job.wait_checkpoints(4)
+    job.savepoint("s3://varve/ck")
+    job.kill()
+    time.sleep(LEASE_S)
+    return "s3://varve/ck/" + job.jid
+
+
+@test
+def every_verb_says_of_s3_what_it_says_of_a_copy(where):
+    s = server()
+    directory = left_by_a_kill(where, s)
+    root, copy = "s3://varve/ck", download(s, where) + "/ck"
+    complete = [c for c in inspect(directory)["checkpoints"] if c["status"] == "complete"]
+    chk = [os.path.basename(c["path"]) for c in complete]
+    verbs = [("inspect", [directory]), ("inspect", [root]), ("inspect", [directory + "/" + chk[-1], "--files"]),
+             ("verify", [root]), ("verify", ["--deep", directory + "/" + chk[-1]]), ("du", [directory]),
+             ("diff", [directory + "/" + chk[0], directory + "/" + chk[-1]]), ("orphans", [root, "--min-age", "0s"]),
+             ("state", [directory + "/" + chk[-1], "--limit", "5"])]
+    for verb, words in verbs:
+        there = varve(verb, "--json", *words, timeout=120)
+        here = varve(verb, "--json", *[w.replace(root, copy) for w in words], timeout=120)
+        check(there[0] == here[0], "%s %s: exit code" % (verb, words), there, here)
+        check(plain(there[1]) == plain(here[1].replace(copy, root)), "%s %s: tells another thing" % (verb, words), there[1], here[1])
+    for target in (where + "/export", "s3://varve/export"):
+        code, out, err = varve("export", directory + "/" + chk[-1], target, "--to", "varve", timeout=120)
+        check(code == 0, "export to %s" % target, out, err)
+        made = "s3://varve/export" if target.startswith("s3") else target
+        code, out, err = varve("verify", made)
+        check(code == 0, "verify %s" % made, out, err)
+    s.stop()
+
+
+def plain(text):
+    """Without times and what only a disk has: blocks, links."""
+    def strip(v):
+        if isinstance(v, dict):
+            return {k: strip(x) for k, x in v.items() if not any(w in k for w in ("time", "age", "changed", "duration", "date", "link"))}
+        return [strip(x) for x in v] if isinstance(v, list) else v
+
+    try:
+        return strip(json.loads(text))
+    except ValueError:
+        return sorted(text.split("\n"))
+
+
+@test
+def orphans_go_and_a_running_job_is_left_alone(where):
+    s = server()
+    job = Job(where, formula(where, 20000), [], QUICK)
+    job.wait_checkpoints(2)
+    directory = "s3://varve/ck/" + job.jid
+    code, out, err = varve("orphans", directory, "--delete", "--min-age", "0s")
+    check("in use" in out + err or "running" in out + err, "orphans of a running job", code, out, err)
+    job.kill()
+    time.sleep(LEASE_S)
+    stranger = "ck/%s/shared/%s.sst" % (job.jid, "0" * 32)
+    with s.lock:
+        s.buckets["varve"][stranger] = Stored(b"x" * 100, {})
+        s.uploads["dead"] = ("varve", "ck/%s/chk-99/s-0.bin" % job.jid, {}, {}, time.time() - 10)
+        s.uploads["other"] = ("varve", "ck/somebody/s-0.bin", {}, {}, time.time() - 10)
+    code, out, err = varve("orphans", directory, "--delete", "--min-age", "30s")
+    same(code, 0, "orphans --delete: %s" % err)
+    check(stranger in s.keys() and "dead" in s.uploads, "a young orphan went", out)
+    code, out, err = varve("orphans", directory, "--delete", "--min-age", "0s")
+    same(code, 0, "orphans --delete: %s" % err)
+    check(stranger not in s.keys(), "the orphan stays", out, err)
+    same(sorted(s.uploads), ["other"], "uploads that a dead process left")
+    Job(where, formula(where, None), ["--resume"], QUICK).finish()
+    s.stop()
+
+
+@test
+def secrets_stay_secret_and_trouble_is_told(where):
+    s = server()
+    secret = os.environ.pop("AWS_SECRET_ACCESS_KEY")
+    access = os.environ.pop("AWS_ACCESS_KEY_ID")
+    code, out, err = varve("inspect", "s3://varve/ck")
+    check(code != 0 and "s3.access-key" in err, "no keys", code, out, err)
+    job = Job(where, formula(where, 20000), [], dict(QUICK, **{"s3.access-key": access, "s3.secret-key": secret}))
+    job.wait_checkpoints(2)
+    config = json.dumps(job.get("/jobs/%s/config" % job.jid)) + json.dumps(job.get("/jobs/%s/checkpoints" % job.jid))
+    job.kill()
+    keys = ["-D", "s3.access-key=" + access, "-D", "s3.secret-key=" + secret]
+    told = varve("inspect", "--json", newest(s), *keys)[1]
+    check("execution.checkpointing.dir" in told, "the settings of the job", told)
+    for text in (config, told, job.err, job.out):
+        check(secret not in text, "the secret is told", text)
+    for k in s.keys():
+        check(secret.encode() not in s.buckets["varve"][k].data, "the secret lies in " + k)
+    code, out, err = varve("run", "-e", "SET 's3.secret-key' = 'x';")
+    check(code != 0 and "-D" in err, "SET of a secret", code, out, err)
+    code, out, err = varve("inspect", "s3://varve/ck", "-D", "s3.access-key=" + access, "-D", "s3.secret-key=wrong")
+    check(code != 0 and "SignatureDoesNotMatch" in err and "wrong" not in err, "a wrong key", code, out, err)
+    code, out, err = varve("inspect", "s3://nobody/ck", *keys)
+    check(code != 0 and "NoSuchBucket" in err, "a bucket that is not there", code, out, err)
+    s.stop()
+
+
+if __name__ == "__main__":
+    main(at_once=1)  # one server at a time is in the environment

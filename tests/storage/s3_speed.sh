@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# MB/s to an S3 server and back, varve beside curl on the same server, as a ratio. Reads the environment that
+# versitygw.py prints.
+#
+#     s3_speed.sh BUILD_DIR [MB=256]
+set -euo pipefail
+build=$1 mb=${2:-256}
+where=$(mktemp -d)
+trap 'rm -rf "$where"' EXIT
+url=$AWS_ENDPOINT_URL/varve/speed
+curl_s3() {
+    curl -sS -f --aws-sigv4 "aws:amz:$AWS_REGION:s3" --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" \
+        -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' "$@"
+}
+head -c "$((mb << 20))" /dev/urandom >"$where/file"
+for _ in 1 2 3; do
+    up=$(curl_s3 -T "$where/file" -o /dev/null -w '%{speed_upload}' "$url")
+    down=$(curl_s3 -o "$where/back" -w '%{speed_download}' "$url")
+    curl_s3 -X DELETE -o /dev/null "$url"
+    ours=$("$build/tests/bench_s3" "$AWS_ENDPOINT_URL" varve "$mb")
+    jq -r --argjson up "$up" --argjson down "$down" '
+        def r: . * 100 | round / 100;
+        "up   varve \(.upload_mb_s) MB/s, curl \($up / 1048576 | round) MB/s, ratio \(.upload_mb_s * 1048576 / $up | r)",
+        "down varve \(.download_mb_s) MB/s, curl \($down / 1048576 | round) MB/s, ratio \(.download_mb_s * 1048576 / $down | r)"' <<<"$ours"
+done
