@@ -209,7 +209,7 @@ static enum rc wal_prepare(struct sink *sink, uint64_t checkpoint_id, bool end_o
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-struct patience { /* with a server that is gone, or gives up */
+struct patience { /* with a server that is gone, or gives up, or a disk that fails */
     int64_t deadline_mono_ns, wait_ms;
     uint32_t tries_left;
 };
@@ -275,6 +275,16 @@ static enum rc with_patience(struct wal_sink *s,
     return rc;
 }
 
+/* Our disk is not the server: a connection made anew would not help, another try may. */
+static enum rc of_disk(enum rc rc, struct err *err)
+{
+    if (rc != RC_IO)
+        return rc;
+    if (err != NULL)
+        err->rc = RC_TIMEOUT;
+    return RC_TIMEOUT;
+}
+
 static enum rc send_blocks(struct wal_sink *s, struct log_reader *r, struct err *err)
 {
     const struct pg_client_ops *pg = s->client->ops;
@@ -283,7 +293,7 @@ static enum rc send_blocks(struct wal_sink *s, struct log_reader *r, struct err 
 
     RETURN_IF_ERR(pg->load(s->client, log_reader_head(r), err));
     for (;;) {
-        RETURN_IF_ERR(log_reader_block(r, &rows, err));
+        RETURN_IF_ERR(of_disk(log_reader_block(r, &rows, err), err));
         if (in_batch > 0 && (rows == 0 || in_batch >= s->config.batch_rows)) {
             RETURN_IF_ERR(pg->flush(s->client, err));
             in_batch = 0;
@@ -292,7 +302,7 @@ static enum rc send_blocks(struct wal_sink *s, struct log_reader *r, struct err 
             return RC_OK;
         in_batch += rows;
         do {
-            RETURN_IF_ERR(log_reader_piece(r, &piece, err));
+            RETURN_IF_ERR(of_disk(log_reader_piece(r, &piece, err), err));
             if (piece.len > 0)
                 RETURN_IF_ERR(pg->rows(s->client, piece, err));
         } while (piece.len > 0);
@@ -316,8 +326,9 @@ static enum rc send_once(struct wal_sink *s, void *arg, struct err *err)
         return RC_OK;
     }
     GOTO_IF_ERR(pending_path(s, p, name, path, err));
-    rc = log_reader_open(s->config.env->fs, path, p->entry.size_bytes, p->entry.row_count,
-                         p->entry.digest, &r, err);
+    rc = of_disk(log_reader_open(s->config.env->fs, path, p->entry.size_bytes, p->entry.row_count,
+                                 p->entry.digest, &r, err),
+                 err);
     if (rc == RC_OK)
         rc = send_blocks(s, r, err);
     if (rc == RC_OK)

@@ -1,6 +1,7 @@
 /* toy_job.c - see toy_job.h */
 #include "tests/lib/toy_job.h"
 
+#include "job/operator/operators.h"
 #include "job/row_key.h"
 
 #define BATCH_ROWS 64u
@@ -21,6 +22,7 @@ void toy_board_release(struct toy_board *b)
         b->committed = t->next;
         mem_free(t);
     }
+    toy_target_release(b);
     mutex_release(&b->mutex);
 }
 
@@ -49,7 +51,7 @@ struct toy_totals toy_expected(uint64_t n)
 }
 
 /* Committing the same transaction again changes nothing (C7). */
-static void commit(struct toy_board *b, const struct toy_transaction *t)
+void toy_board_commit(struct toy_board *b, const struct toy_transaction *t)
 {
     struct toy_transaction *c;
 
@@ -400,7 +402,7 @@ static enum rc sink_open(struct operator* op, const struct operator_context *ctx
                                     get_le64(items[i].data + 16), get_le64(items[i].data + 24),
                                     get_le64(items[i].data + 32), NULL};
 
-        commit(s->spec->board, &t);
+        toy_board_commit(s->spec->board, &t);
     }
     return RC_OK;
 }
@@ -480,7 +482,7 @@ static enum rc sink_complete(struct operator* op, uint64_t checkpoint_id, struct
         struct toy_transaction *t = *at;
 
         *at = t->next;
-        commit(b, t);
+        toy_board_commit(b, t);
         mem_free(t);
     }
     return RC_OK;
@@ -532,6 +534,11 @@ static struct operator* make_sink(const void *spec)
     return &s->op;
 }
 
+static struct operator* make_ahead(const void *spec)
+{
+    return sink_op_new(spec);
+}
+
 /* ---- graph ------------------------------------------------------------------------------------
  */
 
@@ -578,6 +585,12 @@ struct graph *toy_graph(struct toy_board *b, uint32_t source_parallelism, uint32
                                   .operator_count = 1,
                                   .operators = op};
         memcpy(g->vertices[i].id, op->id, sizeof op->id);
+    }
+    if (b->writes_ahead) {
+        struct operator_spec *op = (struct operator_spec *)(uintptr_t)g->vertices[2].operators;
+
+        op->make = make_ahead;
+        op->spec = toy_target_sink(b, &schema, a);
     }
     g->edges[0] = (struct graph_edge){0, 1, PARTITION_HASH, 1, key_columns, &schema};
     g->edges[1] = (struct graph_edge){1, 2, PARTITION_FORWARD, 0, NULL, &schema};

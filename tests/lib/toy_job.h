@@ -42,6 +42,8 @@ struct toy_board {
     _Atomic int drop_completes; /* so many notifications of completed checkpoints get lost at a sink,
                                    but for those past the end of its input */
     _Atomic enum rc fail_rc;
+    bool writes_ahead;    /* the sink is a real one with a log (sink/wal_sink.h), the board its target */
+    struct toy_mark *marks GUARDED_BY(mutex); /* toy_target.c */
     _Atomic uint64_t emitted_rows; /* repeats included */
     _Atomic int open_operators;
 };
@@ -50,6 +52,12 @@ void toy_board_release(struct toy_board *b);
 struct toy_totals toy_board_totals(struct toy_board *b);
 /* What the whole input comes to. */
 struct toy_totals toy_expected(uint64_t rows_per_lane);
+
+/* A sink_spec of an operator whose target is the board; in `a`. */
+const void *toy_target_sink(struct toy_board *b, const struct schema *input, struct arena *a);
+void toy_target_release(struct toy_board *b);
+/* It was not there before (C7): counts. */
+void toy_board_commit(struct toy_board *b, const struct toy_transaction *t);
 
 /* The board must outlive the graph. */
 struct graph *toy_graph(struct toy_board *b, uint32_t source_parallelism, uint32_t sum_parallelism,

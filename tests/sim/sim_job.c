@@ -61,6 +61,7 @@ static void world_init(struct world *w, uint64_t seed)
         .clock = &w->clock.clock,
         .seed = seed | 1};
     toy_board_init(&w->board);
+    w->board.writes_ahead = seed % 3 == 0;
     w->board.rows_per_lane = ROWS_PER_LANE;
     w->config = config_new();
     set(w, "execution.checkpointing.dir", "/cp");
