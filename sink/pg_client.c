@@ -122,18 +122,19 @@ void pg_put_table(struct buf *out, const char *name)
 
 static void be_quiet(void *ctx UNUSED, const PGresult *r UNUSED) {}
 
-static enum rc set_up(struct pg_libpq *c, struct err *err)
+/* Who waits for a lock of others gives up and tries again, so that a task can come to its end. */
+static enum rc set_up(struct pg_libpq *c, const char *lock_timeout_ms, struct err *err)
 {
     PQsetNoticeReceiver(c->conn, be_quiet, NULL);
-    RETURN_IF_ERR(run(c,
-                      "SELECT set_config('client_encoding', 'UTF8', false),"
-                      " set_config('datestyle', 'ISO, YMD', false),"
-                      " set_config('timezone', 'UTC', false),"
-                      " set_config('standard_conforming_strings', 'on', false),"
-                      " CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')"
-                      " THEN set_config('synchronous_commit', 'on', false) END",
-                      "set up the session", err));
-    return RC_OK;
+    return pg_exec(c,
+                   "SELECT set_config('client_encoding', 'UTF8', false),"
+                   " set_config('datestyle', 'ISO, YMD', false),"
+                   " set_config('timezone', 'UTC', false),"
+                   " set_config('standard_conforming_strings', 'on', false),"
+                   " set_config('lock_timeout', $1, false),"
+                   " CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')"
+                   " THEN set_config('synchronous_commit', 'on', false) END",
+                   1, &lock_timeout_ms, "set up the session", NULL, err);
 }
 
 static enum rc pg_connect(struct pg_client *client, struct err *err)
@@ -154,7 +155,7 @@ static enum rc pg_connect(struct pg_client *client, struct err *err)
     c->copying = false;
     c->conn = PQconnectdbParams(keys, values, 0);
     if (PQstatus(c->conn) == CONNECTION_OK)
-        return set_up(c, err);
+        return set_up(c, ms, err);
     rc = lost(c, "connect", err);
     /* It is there and does not want us: a wrong password, no such database, too many of us. */
     if (PQpingParams(keys, values, 0) == PQPING_OK)

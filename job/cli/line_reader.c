@@ -1,6 +1,8 @@
 /* line_reader.c - see line_reader.h */
 #include "job/cli/line_reader.h"
 
+#include "job/sql/secret.h"
+
 #include <errno.h>
 #include <histedit.h>
 #include <locale.h>
@@ -355,6 +357,8 @@ void line_reader_remember(struct line_reader *r, struct bytes statement)
     HistEvent event;
     struct buf text = {0};
 
+    if (secret_within(statement)) /* nor in its file */
+        return;
     for (size_t i = 0; i < statement.len; i++) /* one line of history each */
         buf_append_u8(&text, statement.data[i] == '\n' ? ' ' : statement.data[i]);
     while (text.len > 0 && text.data[text.len - 1] == ' ')

@@ -168,6 +168,25 @@ def a_server_that_dies_and_comes_back_is_waited_for(where):
 
 
 @test
+def a_server_that_stays_away_restarts_the_job_from_its_checkpoint(where):
+    def story(pace):
+        fresh()
+        more = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.attempts": 100, "restart-strategy.fixed-delay.delay": "100 ms"}
+        sql = both(where, ROWS // (3 * pace), **more).replace("'connector' = 'jdbc'", "'connector' = 'jdbc', 'connection.max-retry-timeout' = '1 s'")
+        job = Job(where, sql)
+        job.wait_checkpoints(2)
+        SERVER.stop()
+        time.sleep(2.5)
+        SERVER.start()
+        job.finish()
+        check_tables("after a restart of the job")
+        check("restart" in job.err.lower(), "the job was not restarted", job.said())
+        shutil.rmtree(where + "/ck")
+
+    at_some_pace(story)
+
+
+@test
 def a_savepoint_holds_what_waits_and_can_be_moved(where):
     """Rows before a savepoint that no checkpoint came after: only the savepoint has them."""
     def story(pace):
