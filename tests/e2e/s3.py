@@ -24,12 +24,12 @@ def server():
     return s
 
 
-def formula(where, rate, retained=2, parallelism=2, **more):
+def formula(where, rate, retained=2, parallelism=2, rows=ROWS, **more):
     pairs = {"state.backend.rocksdb.localdir": where + "/local", "execution.checkpointing.data-inline-threshold": "1kb",
              "taskmanager.memory.managed.size": "24mb", "execution.checkpointing.dir": "s3://varve/ck",
              "execution.checkpointing.tolerable-failed-checkpoints": "1000"}
     pairs.update(more)
-    return (settings(where, "rocksdb", parallelism, "80 ms", retained=retained, **pairs) + sequence("seq", ROWS, rate) +
+    return (settings(where, "rocksdb", parallelism, "80 ms", retained=retained, **pairs) + sequence("seq", rows, rate) +
             files_table("o", FORMULA_COLUMNS, where + "/out") + files_table("r", "id BIGINT", where + "/raw") +
             "EXECUTE STATEMENT SET BEGIN\nINSERT INTO o %s;\nINSERT INTO r SELECT id FROM seq;\nEND;\n" % FORMULA)
 
@@ -83,6 +83,35 @@ def kills_and_faults_leave_checkpoints_that_resume(where):
     check_formula_and_rows(where, ROWS, "at the end")
     check(s.check_order() >= 8, "few checkpoints: %d" % s.check_order())
     same(os.listdir(where + "/local"), [], "scratch")
+    s.stop()
+
+
+@test
+def killed_at_any_request_that_changes_something(where):
+    """From the first directory to the deletions of the third checkpoint: the process dies at the k-th PUT, POST or DELETE, before
+    it is carried out or after; what is left is whole, and the job goes on from it."""
+    s, rng = server(), random.Random(os.environ.get("VARVE_S3_SEED", "1"))
+    points = int(os.environ.get("VARVE_S3_KILLS", "10"))
+    for point in range(points):
+        here = "%s/%d" % (where, point)
+        with s.lock:
+            s.reset()
+            s.faults = [{"method": "PUT|POST|DELETE", "match": "^/varve/ck/", "skip": 1 + int(60 * (point + rng.random()) / points),
+                         "action": rng.choice(["kill:before", "kill:after"])}]
+            job = Job(here, formula(here, 8000, retained=1, rows=20000), [], QUICK)
+            s.victim = job.process.pid
+        same(job.process.wait(60), -9, "exit code of a process that was to be killed: %s" % job.said())
+        s.check_order()
+        complete = newest(s)
+        if complete:
+            code, out, err = varve("verify", complete)
+            same(code, 0, "verify %s: %s%s" % (complete, out, err))
+        shutil.rmtree(here + ("/local" if complete else "/out"), ignore_errors=True)
+        if not complete:
+            shutil.rmtree(here + "/raw", ignore_errors=True)  # rows of a run that no checkpoint knows
+        Job(here, formula(here, None, rows=20000), ["-s", complete] if complete else [], QUICK).finish()
+        check_formula_and_rows(here, 20000, "killed at request %d" % (point * 60 // points))
+        s.check_order()
     s.stop()
 
 

@@ -8,10 +8,11 @@ It knows what varve uses: PUT, GET with Range and If-Match, HEAD, DELETE, ListOb
 the conditions If-None-Match: * and If-Match. A request whose signature or payload digest is wrong is refused. Every change is noted in
 `events`, from which `check_order` proves that each _metadata named only what was there, at every moment.
 
-Faults are rules: {"method", "match" (a regular expression over path and query), "skip", "count", "action"}. The action is one of
+Faults are rules: {"method", "match" (regular expressions of the method, and in path and query), "skip", "count", "action"}. The action is one of
     status:503    that status, nothing done           before   the connection is closed, nothing done
     after         done, then closed without a word    short    half of the body, then closed
     slow:250      done after so many ms               200      200 with an error in it, nothing done
+    kill:before   `victim` gets SIGKILL, nothing done kill:after   done, then SIGKILL
 In a test they are set by `server.faults`, from elsewhere by PUT /_sim/faults with a JSON list; likewise /_sim/set and /_sim/reset;
 /_sim/requests and /_sim/uploads answer with what happened.
 """
@@ -21,7 +22,9 @@ import hashlib
 import hmac
 import http.server
 import json
+import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -81,6 +84,7 @@ class S3Server:
         self.events = []  # (operation, key, content of a _metadata)
         self.requests = []  # (method, path?query, status)
         self.faults = []
+        self.victim = None  # a process id
         self.part_min, self.keep_conditions, self.page = part_min, keep_conditions, 1000
 
     def start(self):
@@ -105,7 +109,7 @@ class S3Server:
     def fault_for(self, method, target):
         with self.lock:
             for rule in self.faults:
-                if rule.get("method", method) != method or not re.search(rule.get("match", ""), target):
+                if not re.fullmatch(rule.get("method", ".*"), method) or not re.search(rule.get("match", ""), target):
                     continue
                 if rule.get("skip", 0) > 0:
                     rule["skip"] -= 1
@@ -188,7 +192,9 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
         action = self.sim.fault_for(self.command, self.path)
         if action and action.startswith("slow:"):
             time.sleep(int(action[5:]) / 1000)
-        if action == "before":
+        if action == "kill:before":
+            os.kill(self.sim.victim, signal.SIGKILL)
+        if action in ("before", "kill:before"):
             return self.hang_up()
         if action and action.startswith("status:"):
             return self.refuse(int(action[7:]), "SlowDown", "Please reduce your request rate.")
@@ -200,7 +206,9 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
             status, headers, data = self.work(body)
         except Refused as refused:
             return self.refuse(refused.status, refused.code, refused.message)
-        if action == "after":
+        if action == "kill:after":
+            os.kill(self.sim.victim, signal.SIGKILL)
+        if action in ("after", "kill:after"):
             return self.hang_up()
         return self.answer(status, data, headers, short=action == "short")
 
