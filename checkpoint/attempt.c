@@ -242,8 +242,6 @@ static enum rc reserve(struct storage_attempt *a, const char *name, uint64_t siz
         rc = shared_registry_reserve(s->registry, a->checkpoint_id, name, size_bytes, digest,
                                      answer, err);
         mutex_unlock(&s->mutex);
-        /* storage_clean holds the mutex over its unlink, so a deletion is never seen half done; the
-         * registry's word is followed all the same. */
         if (rc != RC_OK || *answer != SHARED_WAIT)
             return rc;
         clock_sleep_ns(s->env.clock, WAIT_STEP_NS);

@@ -2,8 +2,8 @@
  * deletion (C4).
  *
  * Pure bookkeeping: no I/O, no clock, no lock. Whoever owns it serialises all calls with one mutex
- * (storage's) and holds that mutex from begin_delete to finish_delete or cancel_delete, unlink
- * included.
+ * (storage's); between begin_delete and finish_delete or cancel_delete, where the unlink is, it need
+ * not be held: who asks for that name meanwhile is told to wait.
  *
  *               reserve           published           last use ends
  *     (absent) ----------> RESERVED --------> PRESENT ---------------> CONDEMNED

@@ -509,36 +509,57 @@ static enum rc retry_undone(struct storage *s, struct err *err)
     return first;
 }
 
-/* One condemned file: re-check and unlink under the lock that reservations take, so that a name is
- * never found present and then goes. false: there was none. */
+/* The next condemned file: from now on, and until settle_delete, a reservation of it waits. false: there is none;
+ * *name NULL: it is in use again. */
+static bool begin_delete(struct storage *s, const char **name, bool *keep)
+{
+    bool found;
+
+    mutex_lock(&s->mutex);
+    found = shared_registry_take_condemned(s->registry, name, 1) == 1;
+    if (found && !shared_registry_begin_delete(s->registry, *name))
+        *name = NULL;
+    *keep = found && *name != NULL && layout_is_log(*name) && s->keeps_logs;
+    mutex_unlock(&s->mutex);
+    return found;
+}
+
+static void settle_delete(struct storage *s, const char *name, bool gone)
+{
+    mutex_lock(&s->mutex);
+    if (gone)
+        shared_registry_finish_delete(s->registry, name);
+    else
+        shared_registry_cancel_delete(s->registry, name);
+    mutex_unlock(&s->mutex);
+}
+
+/* One condemned file. No lock is held over the unlink, which may be a slow server's: only its own name
+ * waits. false: there was none. */
 static bool delete_one(struct storage *s, size_t *deleted, enum rc *rc, struct err *err)
 {
     struct err local = {0};
     char path[FS_PATH_MAX];
     const char *name;
-    bool found;
+    bool keep;
 
     *rc = RC_OK;
-    mutex_lock(&s->mutex);
-    found = shared_registry_take_condemned(s->registry, &name, 1) == 1;
-    if (found && shared_registry_begin_delete(s->registry, name)) {
-        bool log = layout_is_log(name);
-
-        *rc = path_join(path, sizeof path, log ? s->taskowned_dir : s->shared_dir, name, &local);
-        if (*rc == RC_OK && !(log && s->keeps_logs))
-            *rc = fs_unlink(s->env.fs, path, &local);
-        if (*rc == RC_OK)
-            (*deleted)++;
-        if (*rc == RC_OK || *rc == RC_NOT_FOUND) {
-            *rc = RC_OK;
-            shared_registry_finish_delete(s->registry, name);
-        } else {
-            err_set(err, *rc, "%s", local.msg);
-            shared_registry_cancel_delete(s->registry, name);
-        }
-    }
-    mutex_unlock(&s->mutex);
-    return found;
+    if (!begin_delete(s, &name, &keep))
+        return false;
+    if (name == NULL)
+        return true;
+    *rc = path_join(path, sizeof path, layout_is_log(name) ? s->taskowned_dir : s->shared_dir,
+                    name, &local);
+    if (*rc == RC_OK && !keep)
+        *rc = fs_unlink(s->env.fs, path, &local);
+    if (*rc == RC_OK)
+        (*deleted)++;
+    else if (*rc == RC_NOT_FOUND)
+        *rc = RC_OK;
+    else
+        err_set(err, *rc, "%s", local.msg);
+    settle_delete(s, name, *rc == RC_OK);
+    return true;
 }
 
 enum rc storage_clean(struct storage *s, size_t *deleted, struct err *err)

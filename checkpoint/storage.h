@@ -14,8 +14,8 @@
  * the next storage_open or orphans.h finds.
  *
  * Thread: begin, complete, abort, free, discard and clean on any thread, but one at a time for each
- * attempt; targets from several threads at once. One mutex guards the registry; it is held over
- * unlinks of shared files and over nothing slower.
+ * attempt; targets from several threads at once. One mutex guards the registry; it is never held
+ * over I/O.
  * After: FsCheckpointStorageAccess, MemoryBackendCheckpointStorageAccess, CheckpointsCleaner.
  */
 #ifndef VARVE_CHECKPOINT_STORAGE_H

@@ -26,7 +26,7 @@ struct storage {
     struct transfer to_shared, to_taskowned;
     struct rng rng; /* savepoint names; driver's */
 
-    struct mutex mutex; /* the registry's; held over unlinks of shared files */
+    struct mutex mutex; /* the registry's; never held over I/O */
     struct shared_registry *registry GUARDED_BY(mutex);
     struct undone *undone GUARDED_BY(mutex);
     size_t undone_count GUARDED_BY(mutex), undone_cap GUARDED_BY(mutex);

@@ -363,6 +363,7 @@ struct hook_fs {
     struct fs fs;        /* first */
     const char *stop_at; /* the unlink of this path waits */
     atomic_bool stopped, released;
+    bool released_in_time; /* while the unlink waited */
 };
 static struct hook_fs hook;
 
@@ -421,6 +422,7 @@ static enum rc h_unlink(struct fs *f UNUSED, const char *path, struct err *e)
         atomic_store(&hook.stopped, true);
         for (int ms = 0; ms < 200 && !atomic_load(&hook.released); ms++)
             usleep(1000);
+        hook.released_in_time = atomic_load(&hook.released);
     }
     return sim->ops->unlink(sim, path, e);
 }
@@ -442,6 +444,7 @@ static const struct fs_ops hook_ops = {
 
 struct publisher {
     struct storage_attempt *attempt;
+    const char *local_path;
     struct bytes content;
     enum rc rc;
 };
@@ -455,7 +458,7 @@ static void publish_when_stopped(void *arg)
 
     for (int ms = 0; ms < 5000 && !atomic_load(&hook.stopped); ms++)
         usleep(1000);
-    p->rc = t->ops->publish_shared(t, own, "/local/x.sst", p->content.len, digest_of(p->content),
+    p->rc = t->ops->publish_shared(t, own, p->local_path, p->content.len, digest_of(p->content),
                                    &f, NULL);
     atomic_store(&hook.released, true);
     storage_target_release(t);
@@ -465,7 +468,7 @@ static void publish_when_stopped(void *arg)
 START_TEST(abort_clean_and_publish_of_one_shared_name_interleave_without_loss)
 {
     struct bytes content = scene_content(arena, 99);
-    struct publisher publisher = {.content = content};
+    struct publisher publisher = {.local_path = "/local/x.sst", .content = content};
     struct storage_attempt *aborted;
     struct thread *thread;
 
@@ -486,6 +489,34 @@ START_TEST(abort_clean_and_publish_of_one_shared_name_interleave_without_loss)
     ck_assert_int_eq(publisher.rc, RC_OK);
     ck_assert_msg(fs_exists(sim, hook.stop_at), "x is gone, and checkpoint 2 names it");
     ck_assert_bytes_eq(read_file(hook.stop_at), content);
+    end(publisher.attempt);
+}
+END_TEST
+
+/* An unlink on a server may take as long as the server likes. */
+START_TEST(a_deletion_that_takes_long_holds_up_no_other_file)
+{
+    struct bytes content = scene_content(arena, 99);
+    struct publisher publisher = {.local_path = "/local/y.sst", .content = scene_content(arena, 98)};
+    struct storage_attempt *aborted;
+    struct thread *thread;
+
+    hook = (struct hook_fs){.fs = {&hook_ops}};
+    scene.env.fs = &hook.fs;
+    ck_assert_ok(scene_open(&scene, &err));
+    write_file("/local/x.sst", content);
+    write_file("/local/y.sst", publisher.content);
+    aborted = begin(1);
+    publish(aborted, "/local/x.sst", content);
+    end(aborted);
+    publisher.attempt = begin(2);
+    hook.stop_at = shared_path(content);
+    thread = thread_start("publisher", publish_when_stopped, &publisher);
+    ck_assert_ok(storage_clean(scene.storage, NULL, &err));
+    thread_join(thread);
+    ck_assert_int_eq(publisher.rc, RC_OK);
+    ck_assert_msg(hook.released_in_time, "the publication waited for the deletion of another file");
+    ck_assert(!fs_exists(sim, hook.stop_at));
     end(publisher.attempt);
 }
 END_TEST
@@ -1050,6 +1081,7 @@ TEST_MAIN(
     tcase_add_loop_test(tc, a_taken_name_is_proven_or_replaced, 0, ARRAY_LEN(leftovers));
     tcase_add_test(tc, without_links_files_are_copied_durably_and_it_is_said_once);
     tcase_add_test(tc, abort_clean_and_publish_of_one_shared_name_interleave_without_loss);
+    tcase_add_test(tc, a_deletion_that_takes_long_holds_up_no_other_file);
     tcase_add_loop_test(tc, in_every_order_the_file_stays_while_it_is_named_and_goes_when_it_is_not,
                         0, ARRAY_LEN(orders));
     tcase_add_test(tc, several_threads_publish_the_same_names_at_once);
