@@ -80,6 +80,18 @@ static enum rc bring(struct fs *fs, const struct state_file *f, bool symbolic, c
     return rc == RC_OK ? RC_OK : err_set(err, rc, "%s", tried.msg);
 }
 
+/* Fetched once: the copy is proven, not what it came from. */
+static enum rc fetch(struct fs *fs, const struct state_file *f, const char *to, struct err *err)
+{
+    struct state_file copy = *f;
+    enum rc rc;
+
+    RETURN_IF_ERR(fs_copy(fs, f->resolved_path, to, err));
+    copy.resolved_path = to;
+    rc = state_file_prove(fs, &copy, err);
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "copy of %s", f->resolved_path);
+}
+
 /* Proven first, or, `later`, not yet: an SST that is linked; then its size alone is looked at. */
 static enum rc bring_file(struct fs *fs, const struct state_file *f, enum rocks_bring how,
                           const char *to, struct local_file *out, struct err *err)
@@ -88,6 +100,12 @@ static enum rc bring_file(struct fs *fs, const struct state_file *f, enum rocks_
     bool symbolic = how == BRING_LOOK || how == BRING_LOOK_PROVEN;
     struct fs_stat st;
 
+    if (f->scope != FILE_INLINE && is_sst(f->local_name) && path_is_remote(f->resolved_path)) {
+        RETURN_IF_ERR(fetch(fs, f, to, err));
+        RETURN_IF_ERR(fs_stat(fs, to, &st, err));
+        *out = (struct local_file){st.device, st.inode, true};
+        return RC_OK;
+    }
     RETURN_IF_ERR(later ? state_file_measure(fs, f, err) : state_file_prove(fs, f, err));
     RETURN_IF_ERR(bring(fs, f, symbolic, to, &linked, err));
     if (later && !linked)

@@ -170,22 +170,28 @@ static enum rc hdfs_mkdir(struct fs *fs, const char *path, struct err *err)
     return done ? RC_OK : err_set(err, RC_IO, "MKDIRS %s: was not made", path);
 }
 
-static enum rc hdfs_stat(struct fs *fs, const char *path, struct fs_stat *out, struct err *err)
+static void stat_of(const char *path, const struct webhdfs_status *st, struct fs_stat *out)
 {
     const char *authority = strstr(path, "://");
-    struct webhdfs_status st;
 
-    RETURN_IF_ERR(webhdfs_stat(webhdfs_of(fs), path, &st, err));
     *out = (struct fs_stat){
-        .type = st.type,
-        .size_bytes = st.size_bytes,
-        .mtime_wall_ms = st.modified_wall_ms,
-        .ctime_wall_ms = st.modified_wall_ms,
-        .inode = st.file_id,
+        .type = st->type,
+        .size_bytes = st->size_bytes,
+        .mtime_wall_ms = st->modified_wall_ms,
+        .ctime_wall_ms = st->modified_wall_ms,
+        .inode = st->file_id,
         /* of no local one: those are small */
         .device = hash64_seed(bytes_of(authority, strcspn(authority + 3, "/") + 3), 1) | 1ull << 63,
         .link_count = 1,
     };
+}
+
+static enum rc hdfs_stat(struct fs *fs, const char *path, struct fs_stat *out, struct err *err)
+{
+    struct webhdfs_status st;
+
+    RETURN_IF_ERR(webhdfs_stat(webhdfs_of(fs), path, &st, err));
+    stat_of(path, &st, out);
     return RC_OK;
 }
 
@@ -213,8 +219,8 @@ static enum rc hdfs_publish(struct fs *fs, const char *dir, const char *temp, co
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
-static enum rc list_page(struct webhdfs *w, const char *path, bool batch, fs_list_fn *fn, void *ctx,
-                         struct webhdfs_page *page, struct err *err)
+static enum rc list_page(struct webhdfs *w, const char *path, bool batch, webhdfs_entry_fn *fn,
+                         void *ctx, struct webhdfs_page *page, struct err *err)
 {
     struct webhdfs_call call = {.method = "GET",
                                 .op = batch ? "LISTSTATUS_BATCH" : "LISTSTATUS",
@@ -237,9 +243,9 @@ out:
     return rc;
 }
 
-static enum rc hdfs_list(struct fs *fs, const char *path, fs_list_fn *fn, void *ctx, struct err *err)
+static enum rc list_all(struct webhdfs *w, const char *path, webhdfs_entry_fn *fn, void *ctx,
+                        struct err *err)
 {
-    struct webhdfs *w = webhdfs_of(fs);
     struct webhdfs_page page = {0};
     struct err local = {0};
     enum rc rc;
@@ -260,6 +266,50 @@ static enum rc hdfs_list(struct fs *fs, const char *path, fs_list_fn *fn, void *
     }
     page = (struct webhdfs_page){0};
     return list_page(w, path, false, fn, ctx, &page, err);
+}
+
+struct name_list {
+    fs_list_fn *fn;
+    void *ctx;
+};
+
+static enum rc give_name(void *ctx, const char *name, const struct webhdfs_status *st UNUSED,
+                         struct err *err)
+{
+    const struct name_list *names = ctx;
+
+    return names->fn(names->ctx, name, err);
+}
+
+static enum rc hdfs_list(struct fs *fs, const char *path, fs_list_fn *fn, void *ctx, struct err *err)
+{
+    struct name_list names = {fn, ctx};
+
+    return list_all(webhdfs_of(fs), path, give_name, &names, err);
+}
+
+struct stat_list {
+    fs_list_stat_fn *fn;
+    void *ctx;
+    const char *dir;
+};
+
+static enum rc give_stat(void *ctx, const char *name, const struct webhdfs_status *st,
+                         struct err *err)
+{
+    const struct stat_list *list = ctx;
+    struct fs_stat out;
+
+    stat_of(list->dir, st, &out);
+    return list->fn(list->ctx, name, &out, err);
+}
+
+static enum rc hdfs_list_stat(struct fs *fs, const char *path, fs_list_stat_fn *fn, void *ctx,
+                              struct err *err)
+{
+    struct stat_list list = {fn, ctx, path};
+
+    return list_all(webhdfs_of(fs), path, give_stat, &list, err);
 }
 
 /* ---- locks ----------------------------------------------------------------------------------- */
@@ -353,6 +403,7 @@ static const struct fs_ops hdfs_ops = {
     .rmdir = hdfs_rmdir,
     .mkdir = hdfs_mkdir,
     .list = hdfs_list,
+    .list_stat = hdfs_list_stat,
     .stat = hdfs_stat,
     .sync_dir = hdfs_sync_dir,
     .lock = webhdfs_lock,

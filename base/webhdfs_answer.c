@@ -110,9 +110,10 @@ enum rc webhdfs_location_parse(struct bytes body, struct buf *out, struct err *e
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-static enum rc give_name(const json_t *entry, size_t count, fs_list_fn *fn, void *ctx,
-                         struct webhdfs_page *out, struct err *err)
+static enum rc give_entry(const json_t *entry, size_t count, webhdfs_entry_fn *fn, void *ctx,
+                          struct webhdfs_page *out, struct err *err)
 {
+    struct webhdfs_status st;
     const char *name = json_string_value(json_object_get(entry, "pathSuffix"));
     size_t len = name == NULL ? 0 : strlen(name);
 
@@ -125,12 +126,13 @@ static enum rc give_name(const json_t *entry, size_t count, fs_list_fn *fn, void
     if (len == 0 || len > WEBHDFS_NAME_MAX || strchr(name, '/') != NULL || strcmp(name, ".") == 0 ||
         strcmp(name, "..") == 0)
         return no_answer("\"pathSuffix\" is no name", err);
+    RETURN_IF_ERR(status_of(entry, &st, err));
     memcpy(out->last, name, len + 1);
-    return fn(ctx, name, err);
+    return fn(ctx, name, &st, err);
 }
 
-enum rc webhdfs_page_parse(struct bytes body, fs_list_fn *fn, void *ctx, struct webhdfs_page *out,
-                           struct err *err)
+enum rc webhdfs_page_parse(struct bytes body, webhdfs_entry_fn *fn, void *ctx,
+                           struct webhdfs_page *out, struct err *err)
 {
     const json_t *part, *listing, *entries;
     json_t *root;
@@ -151,7 +153,7 @@ enum rc webhdfs_page_parse(struct bytes body, fs_list_fn *fn, void *ctx, struct 
         GOTO_IF_ERR(no_answer("\"FileStatuses\" is missing", err));
     count = json_array_size(entries);
     for (size_t i = 0; i < count; i++)
-        GOTO_IF_ERR(give_name(json_array_get(entries, i), count, fn, ctx, out, err));
+        GOTO_IF_ERR(give_entry(json_array_get(entries, i), count, fn, ctx, out, err));
 out:
     json_decref(root);
     return rc;

@@ -19,6 +19,8 @@ struct webhdfs_status {
 /* {"FileStatus": {...}} */
 MUST_USE enum rc webhdfs_status_parse(struct bytes body, struct webhdfs_status *out, struct err *err);
 
+typedef enum rc webhdfs_entry_fn(void *ctx, const char *name, const struct webhdfs_status *st,
+                                 struct err *err);
 /* One page of a directory. */
 struct webhdfs_page {
     uint64_t left;                   /* entries that other pages have */
@@ -26,7 +28,7 @@ struct webhdfs_page {
 };
 /* {"FileStatuses": ..} or {"DirectoryListing": {"partialListing": {"FileStatuses": ..}, "remainingEntries": n}}: fn for each
  * name; a name that no directory can hold is RC_CORRUPT. RC_IO with ENOTDIR: it was a file. */
-MUST_USE enum rc webhdfs_page_parse(struct bytes body, fs_list_fn *fn, void *ctx,
+MUST_USE enum rc webhdfs_page_parse(struct bytes body, webhdfs_entry_fn *fn, void *ctx,
                                     struct webhdfs_page *out, struct err *err);
 /* {"boolean": true} */
 MUST_USE enum rc webhdfs_boolean_parse(struct bytes body, bool *out, struct err *err);

@@ -147,7 +147,7 @@ bool layout_parse_exclusive(const char *name, uint64_t *index)
 bool layout_is_note_temp(const char *name)
 {
     return strcmp(name, "._" LAYOUT_ORIGIN ".tmp") == 0 ||
-           strcmp(name, "._" LAYOUT_ENDED ".tmp") == 0;
+           strcmp(name, "._" LAYOUT_ENDED ".tmp") == 0 || transfer_is_temp(name);
 }
 
 bool layout_is_temp(const char *name)

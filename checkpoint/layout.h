@@ -39,7 +39,7 @@
 /* "chk-<id>", id >= 1. */
 void layout_checkpoint_name(uint64_t checkpoint_id, char out[LAYOUT_NAME_MAX]);
 MUST_USE bool layout_parse_checkpoint(const char *name, uint64_t *checkpoint_id);
-/* "._ORIGIN.tmp", "._ENDED.tmp": being written (note.h). */
+/* In a job's directory: "._ORIGIN.tmp", "._ENDED.tmp", being written (note.h), or the text of a remote LOCK, a temporary name. */
 MUST_USE bool layout_is_note_temp(const char *name);
 /* "SAVEPOINT-<id>", id >= 1. */
 void layout_savepoint_mark(uint64_t checkpoint_id, char out[LAYOUT_NAME_MAX]);

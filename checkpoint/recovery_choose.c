@@ -210,8 +210,10 @@ static enum rc refuse_running(const struct candidate *k, const char *holder, str
 {
     return err_set(err, RC_STATE,
                    "%s: job \"%s\" is running there (%s); stop or cancel it first, or name the "
-                   "snapshot to start another run from",
-                   k->group->dir, k->group->job_name == NULL ? "" : k->group->job_name, holder);
+                   "snapshot to start another run from%s",
+                   k->group->dir, k->group->job_name == NULL ? "" : k->group->job_name, holder,
+                   path_is_remote(k->group->dir) ? " (if it was killed, its lock lapses after ttl_ms)"
+                                                 : "");
 }
 
 /* It is of other statements: changed ones, or those of another job of that name. */

@@ -4,7 +4,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static enum rc check_name(void *ctx, const char *name, struct err *err UNUSED)
+static enum rc check_name(void *ctx, const char *name,
+                          const struct webhdfs_status *st UNUSED, struct err *err UNUSED)
 {
     size_t *count = ctx;
 

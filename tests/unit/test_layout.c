@@ -55,6 +55,7 @@ START_TEST(the_mark_of_a_savepoint_is_a_name_of_its_own)
     ck_assert(!layout_parse_savepoint_mark("chk-1", &id));
     ck_assert(!layout_is_savepoint(built));
     ck_assert(layout_is_note_temp("._ORIGIN.tmp") && layout_is_note_temp("._ENDED.tmp"));
+    ck_assert(layout_is_note_temp(".tmp-0123456789abcdef"));
     ck_assert(!layout_is_note_temp("._metadata.tmp") && !layout_is_note_temp("ORIGIN"));
 }
 END_TEST

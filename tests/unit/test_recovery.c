@@ -122,7 +122,7 @@ static const struct {
     {JOB_DIR "/chk-9", RC_NOT_FOUND,
      "chk-9: has no _metadata: this checkpoint was never completed"},
     {JOB_DIR "/LOCK", RC_INVALID, "LOCK: neither a directory nor a file named _metadata"},
-    {"hdfs://host/ckpt", RC_UNSUPPORTED, "hdfs"},
+    {"gs://host/ckpt", RC_UNSUPPORTED, "hdfs"},
 };
 
 START_TEST(what_is_no_snapshot_is_refused_for_good)

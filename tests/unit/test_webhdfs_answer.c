@@ -51,14 +51,16 @@ END_TEST
 
 static char seen[256];
 
-static enum rc note(void *ctx UNUSED, const char *name, struct err *e UNUSED)
+static enum rc note(void *ctx UNUSED, const char *name, const struct webhdfs_status *st,
+                    struct err *e UNUSED)
 {
+    ck_assert_uint_eq(st->size_bytes, 3);
     strncat(seen, name, sizeof seen - strlen(seen) - 1);
     strncat(seen, ";", sizeof seen - strlen(seen) - 1);
     return RC_OK;
 }
 
-#define ENTRY(name) "{\"pathSuffix\":\"" name "\",\"type\":\"FILE\"}"
+#define ENTRY(name) "{\"pathSuffix\":\"" name "\",\"type\":\"FILE\",\"length\":3,\"modificationTime\":1}"
 #define PAGE(entries) "{\"FileStatuses\":{\"FileStatus\":[" entries "]}}"
 
 START_TEST(a_page_gives_its_names_and_what_is_left)
@@ -88,6 +90,7 @@ static const char *const bad_pages[] = {
     PAGE(ENTRY("a/b")),
     PAGE(ENTRY("a") "," ENTRY("")),
     PAGE("{\"type\":\"FILE\"}"),
+    PAGE("{\"pathSuffix\":\"a\",\"type\":\"FILE\"}"),
     PAGE("1"),
     "{\"FileStatuses\":{\"FileStatus\":{}}}",
     "{\"DirectoryListing\":{\"partialListing\":" PAGE(ENTRY("d")) "}}",
