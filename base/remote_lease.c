@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WORD " lease="
+#define WORD LEASE_WORD
+#define BY " by="
 #define TTL_MAX_MS ((int64_t)24 * 3600 * 1000) /* what a damaged text may say is bounded */
 #define TICKS_PER_TTL 3
 
@@ -38,22 +39,22 @@ struct lease_keeper {
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-void lease_format(struct buf *out, struct bytes said, uint64_t id, int64_t ttl_ms)
+void lease_format(struct buf *out, struct bytes said, uint64_t id, int64_t ttl_ms, const char *by)
 {
     const uint8_t *end = said.len == 0 ? NULL : memchr(said.data, '\n', said.len);
     size_t first = end == NULL ? said.len : (size_t)(end - said.data);
 
     buf_append(out, said.data, first);
-    buf_printf(out, WORD "%016" PRIx64 " ttl_ms=%" PRId64 "\n", id, ttl_ms);
+    buf_printf(out, WORD "%016" PRIx64 " ttl_ms=%" PRId64 BY "%s\n", id, ttl_ms, by);
     if (first < said.len)
         buf_append(out, said.data + first + 1, said.len - first - 1);
 }
 
-bool lease_parse(struct bytes text, uint64_t *id, int64_t *ttl_ms)
+bool lease_parse(struct bytes text, uint64_t *id, int64_t *ttl_ms, char by[PROCESS_MARK_MAX])
 {
     const uint8_t *line_end = text.len == 0 ? NULL : memchr(text.data, '\n', text.len);
     size_t len = line_end == NULL ? 0 : (size_t)(line_end - text.data), word = strlen(WORD), at;
-    char tail[80], *end;
+    char tail[PROCESS_MARK_MAX + 80], *end;
 
     /* the last such word: what was said before may hold one, too */
     for (at = len; at-- > 0;)
@@ -68,8 +69,9 @@ bool lease_parse(struct bytes text, uint64_t *id, int64_t *ttl_ms)
         return false;
     *id = strtoull(tail, &end, 16);
     *ttl_ms = strtoll(tail + 24, &end, 10);
-    if (*end != '\0')
+    if (strncmp(end, BY, strlen(BY)) != 0 || strlen(end + strlen(BY)) >= PROCESS_MARK_MAX)
         return false;
+    memcpy(by, end + strlen(BY), strlen(end + strlen(BY)) + 1);
     if (*ttl_ms > TTL_MAX_MS)
         *ttl_ms = TTL_MAX_MS;
     return true;
@@ -86,6 +88,7 @@ struct found {
 static enum rc look(struct lease_keeper *k, const char *path, struct found *out, struct err *err)
 {
     struct err local = {0};
+    char by[PROCESS_MARK_MAX];
     struct buf text = {0};
     int64_t age_ms = 0, ttl_ms = 0;
     enum rc rc;
@@ -94,8 +97,9 @@ static enum rc look(struct lease_keeper *k, const char *path, struct found *out,
     rc = k->ops->read(k->ctx, path, &text, out->version, &age_ms, &local);
     out->there = rc == RC_OK;
     if (out->there)
-        out->held = lease_parse(buf_bytes(&text), &out->id, &ttl_ms) && ttl_ms > 0 &&
-                    age_ms < ttl_ms; /* an age may be below zero: dates have whole seconds */
+        out->held = lease_parse(buf_bytes(&text), &out->id, &ttl_ms, by) && ttl_ms > 0 &&
+                    age_ms < ttl_ms && /* an age may be below zero: dates have whole seconds */
+                    !process_is_gone(by);
     buf_release(&text);
     return rc == RC_OK || rc == RC_NOT_FOUND ? RC_OK : err_set(err, rc, "%s", local.msg);
 }
@@ -104,11 +108,13 @@ static enum rc write_text(struct lease *lease, int64_t ttl_ms, struct err *err) 
 {
     struct lease_keeper *k = lease->keeper;
     struct err local = {0};
+    char by[PROCESS_MARK_MAX];
     struct buf text = {0};
     struct found found;
     enum rc rc;
 
-    lease_format(&text, buf_bytes(&lease->said), lease->id, ttl_ms);
+    process_mark(by);
+    lease_format(&text, buf_bytes(&lease->said), lease->id, ttl_ms, by);
     rc = k->ops->write(k->ctx, lease->path, buf_bytes(&text), lease->version, &local);
     buf_release(&text);
     if (rc != RC_EXISTS)

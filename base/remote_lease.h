@@ -1,11 +1,13 @@
 /* remote_lease.h - a lock that is a small object of a remote file system: who holds it writes it anew from time to
  * time; one that was not written for its time-to-live is deserted.
  *
- * Ages are the server's: its date against the object's modification time, never a clock of this machine. The
+ * Ages are the server's: its date against the object's modification time, never a clock of this machine. A holder
+ * that is a process of this machine and is gone holds nothing: who is restarted after a kill -9 need not wait. The
  * lock guards against mistakes (two commands at work in one directory), not against a holder that stands still for
  * longer than the time-to-live: nothing that holder does afterwards is refused.
  *
- * Text: what lease_say gave, at the end of its first line " lease=<16 hex> ttl_ms=<n>"; ttl_ms=0: given back.
+ * Text: what lease_say gave, at the end of its first line LEASE_WORD "<16 hex> ttl_ms=<n> by=<process mark>"; ttl_ms=0:
+ * given back.
  * Thread: any; one thread, "lease", writes those of a keeper anew. Its mutex is not held over a request.
  */
 #ifndef VARVE_BASE_REMOTE_LEASE_H
@@ -13,9 +15,11 @@
 
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/process_mark.h"
 
 #define LEASE_VERSION_MAX 128
-#define LEASE_TEXT_MAX (FS_LOCK_TEXT_MAX + 128)
+#define LEASE_WORD " lease="
+#define LEASE_TEXT_MAX (FS_LOCK_TEXT_MAX + 192)
 
 struct lease_store_ops {
     /* Appends the object's text (at most LEASE_TEXT_MAX bytes) and gives its version and its age. RC_NOT_FOUND. */
@@ -49,7 +53,7 @@ MUST_USE enum rc lease_probe(struct lease_keeper *keeper, const char *path, bool
                              struct err *err);
 
 /* What the text of an object says; pure. false: it is no lease's (then nobody holds it). */
-bool lease_parse(struct bytes text, uint64_t *id, int64_t *ttl_ms);
-void lease_format(struct buf *out, struct bytes said, uint64_t id, int64_t ttl_ms);
+bool lease_parse(struct bytes text, uint64_t *id, int64_t *ttl_ms, char by[PROCESS_MARK_MAX]);
+void lease_format(struct buf *out, struct bytes said, uint64_t id, int64_t ttl_ms, const char *by);
 
 #endif

@@ -2,6 +2,7 @@
 #include "checkpoint/discard.h"
 
 #include "base/arena.h"
+#include "base/remote_lease.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/orphans.h"
 #include "checkpoint/recovery.h"
@@ -18,8 +19,10 @@ static void read_holder(struct fs *fs, const char *path, char who[JOB_DIR_HOLDER
     struct buf text = {0};
     const uint8_t *end;
     size_t len = 0, at = 0;
+    char *lease;
 
-    if (fs_read_all(fs, path, JOB_DIR_HOLDER_MAX + FS_PATH_MAX, &text, NULL) == RC_OK) {
+    if (fs_read_all(fs, path, JOB_DIR_HOLDER_MAX + FS_PATH_MAX + LEASE_TEXT_MAX, &text, NULL) ==
+        RC_OK) {
         for (; len < text.len && len + 1 < JOB_DIR_HOLDER_MAX && text.data[len] >= 0x20 &&
                text.data[len] < 0x7f;
              len++)
@@ -28,6 +31,9 @@ static void read_holder(struct fs *fs, const char *path, char who[JOB_DIR_HOLDER
         at = end == NULL ? text.len : (size_t)(end - text.data) + 1;
     }
     who[len] = '\0';
+    lease = strstr(who, LEASE_WORD);
+    if (lease != NULL)
+        *lease = '\0';
     len = text.len - at;
     if (len > 0 && text.data[text.len - 1] == '\n')
         len--;

@@ -152,7 +152,8 @@ START_TEST(it_is_written_anew_while_it_is_held)
     ck_assert_uint_eq(object.writes, writes); /* and not afterwards */
     ck_assert(!is_held());
     ck_assert(bytes_start_with(buf_bytes(&object.text), bytes_of_str("who lease=")));
-    ck_assert(bytes_end_with(buf_bytes(&object.text), bytes_of_str(" ttl_ms=0\n/dir\n")));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&object.text), " ttl_ms=0 by="));
+    ck_assert(bytes_end_with(buf_bytes(&object.text), bytes_of_str("\n/dir\n")));
     lease_keeper_free(quick);
 }
 END_TEST
@@ -179,31 +180,58 @@ static const struct {
     bool is_lease;
     uint64_t id;
     int64_t ttl_ms;
+    const char *by;
 } texts[] = {
-    {" lease=00000000000000ff ttl_ms=5\n", true, 255, 5},
-    {"pid 1, job a lease=0000000000000001 ttl_ms=0\n/dir\n", true, 1, 0},
-    {"a lease=x lease=0000000000000001 ttl_ms=7\n", true, 1, 7},
-    {"a lease=0000000000000001 ttl_ms=99999999999999999999\n", true, 1, 86400000},
-    {"", false, 0, 0},
-    {"\n lease=0000000000000001 ttl_ms=7\n", false, 0, 0},
-    {"a lease=0000000000000001 ttl_ms=7", false, 0, 0}, /* cut */
-    {"a lease=000000000000001 ttl_ms=7\n", false, 0, 0},
-    {"a lease=0000000000000001 ttl_ms=\n", false, 0, 0},
-    {"a lease=0000000000000001 ttl_ms=7x\n", false, 0, 0},
-    {"a lease=0000000000000001 ttl_ms=-7\n", false, 0, 0},
-    {"pid 12 on h\n/dir\n", false, 0, 0},
+    {" lease=00000000000000ff ttl_ms=5 by=\n", true, 255, 5, ""},
+    {"pid 1, job a lease=0000000000000001 ttl_ms=0 by=x-1-2\n/dir\n", true, 1, 0, "x-1-2"},
+    {"a lease=x lease=0000000000000001 ttl_ms=7 by=y\n", true, 1, 7, "y"},
+    {"a lease=0000000000000001 ttl_ms=99999999999999999999 by=\n", true, 1, 86400000, ""},
+    {"", false, 0, 0, ""},
+    {"\n lease=0000000000000001 ttl_ms=7 by=\n", false, 0, 0, ""},
+    {"a lease=0000000000000001 ttl_ms=7 by=", false, 0, 0, ""}, /* cut */
+    {"a lease=000000000000001 ttl_ms=7 by=\n", false, 0, 0, ""},
+    {"a lease=0000000000000001 ttl_ms= by=\n", false, 0, 0, ""},
+    {"a lease=0000000000000001 ttl_ms=7\n", false, 0, 0, ""},
+    {"a lease=0000000000000001 ttl_ms=7x by=\n", false, 0, 0, ""},
+    {"a lease=0000000000000001 ttl_ms=-7 by=\n", false, 0, 0, ""},
+    {"a lease=0000000000000001 ttl_ms=7 by=0123456789012345678901234567890123456789012345678901234567890123\n",
+     false, 0, 0, ""},
+    {"pid 12 on h\n/dir\n", false, 0, 0, ""},
 };
 
 START_TEST(a_text_is_a_lease_or_not)
 {
+    char by[PROCESS_MARK_MAX];
     int64_t ttl_ms = 0;
     uint64_t id = 0;
 
-    ck_assert(lease_parse(bytes_of_str(texts[_i].text), &id, &ttl_ms) == texts[_i].is_lease);
+    ck_assert(lease_parse(bytes_of_str(texts[_i].text), &id, &ttl_ms, by) == texts[_i].is_lease);
     if (!texts[_i].is_lease)
         return;
     ck_assert_uint_eq(id, texts[_i].id);
     ck_assert_int_eq(ttl_ms, texts[_i].ttl_ms);
+    ck_assert_str_eq(by, texts[_i].by);
+}
+END_TEST
+
+/* Who is restarted after a kill -9 does not wait for the time-to-live. */
+START_TEST(a_dead_process_of_this_machine_holds_nothing)
+{
+    char mark[PROCESS_MARK_MAX], *last = mark;
+
+    process_mark(mark);
+    ck_assert_msg(mark[0] != '\0', "/proc does not tell");
+    object.there = true;
+    object.modified_ms = object.now_ms;
+    lease_format(&object.text, bytes_of_str("who"), 1, 60000, mark);
+    ck_assert(is_held());
+    buf_clear(&object.text);
+    last += strlen(mark) - 1;
+    *last = *last == '0' ? '1' : (char)(*last - 1); /* one that had this process's id before */
+    lease_format(&object.text, bytes_of_str("who"), 1, 60000, mark);
+    ck_assert(!is_held());
+    ck_assert_ok(lease_take(ours, PATH, &lease, &err));
+    ck_assert(is_held());
 }
 END_TEST
 
@@ -213,6 +241,7 @@ TEST_MAIN("remote_lease", {
     tcase_add_test(tc, who_is_silent_for_too_long_has_lost_it);
     tcase_add_test(tc, it_is_written_anew_while_it_is_held);
     tcase_add_test(tc, a_lost_answer_is_not_taken_for_another_holder);
+    tcase_add_test(tc, a_dead_process_of_this_machine_holds_nothing);
     tcase_add_test(tc, a_server_that_refuses_is_no_holder);
     tcase_add_loop_test(tc, a_text_is_a_lease_or_not, 0, (int)ARRAY_LEN(texts));
 })
