@@ -43,6 +43,22 @@ void transfer_release(struct transfer *t)
     mutex_release(&t->mutex);
 }
 
+static enum rc expect_length(const char *path, uint64_t size, uint64_t expected, struct err *err)
+{
+    if (size == expected)
+        return RC_OK;
+    return err_set(err, RC_CORRUPT, "%s: %" PRIu64 " bytes instead of %" PRIu64, path, size,
+                   expected);
+}
+
+static enum rc check_length(struct fs *fs, const char *path, uint64_t size_bytes, struct err *err)
+{
+    struct fs_stat st;
+
+    RETURN_IF_ERR(fs_stat(fs, path, &st, err));
+    return expect_length(path, st.size_bytes, size_bytes, err);
+}
+
 enum rc transfer_sync_content(struct fs *fs, const char *path, uint64_t size_bytes, struct err *err)
 {
     struct fs_file *file = NULL;
@@ -51,9 +67,7 @@ enum rc transfer_sync_content(struct fs *fs, const char *path, uint64_t size_byt
 
     GOTO_IF_ERR(fs_open_read(fs, path, &file, err));
     GOTO_IF_ERR(fs_size(file, &size, err));
-    if (size != size_bytes)
-        GOTO_IF_ERR(err_set(err, RC_CORRUPT, "%s: %" PRIu64 " bytes instead of %" PRIu64, path,
-                            size, size_bytes));
+    GOTO_IF_ERR(expect_length(path, size, size_bytes, err));
     GOTO_IF_ERR(fs_sync(file, err));
     GOTO_IF_ERR(fs_close(&file, err));
 out:
@@ -141,8 +155,9 @@ static enum rc make_copy(struct transfer *t, const char *from, const char *to, u
     } else if (rc != RC_OK) {
         return err_set(err, rc, "reflink %s to %s", from, to);
     }
-    if (rc == RC_OK)
-        rc = transfer_sync_content(fs, to, size_bytes, err); /* also: the copy has the length */
+    if (rc == RC_OK) /* what appears whole is durable already */
+        rc = fs_appears_whole(fs, to) ? check_length(fs, to, size_bytes, err)
+                                      : transfer_sync_content(fs, to, size_bytes, err);
     if (rc == RC_OK)
         say_once(t, from, link_err.msg, *how);
     return rc;
@@ -218,8 +233,9 @@ enum rc transfer_place(struct transfer *t, const char *from, const char *name, u
         *how = TRANSFER_LINKED;
         rc = fs_link(fs, from, to, &link_err);
     }
-    if (rc == RC_NO_LINK && fs_exists(fs, to))
-        rc = RC_EXISTS; /* EXDEV is looked at first */
+    /* EXDEV is looked at first. Where files appear whole the copy itself finds out. */
+    if (rc == RC_NO_LINK && !fs_appears_whole(fs, to) && fs_exists(fs, to))
+        rc = RC_EXISTS;
     if (rc == RC_EXISTS)
         rc = settle_taken(t, from, to, size_bytes, digest, how, err);
     else if (rc == RC_NO_LINK)
