@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
-# MB/s to an S3 server and back, varve beside curl on the same server, as a ratio. Reads the environment that
-# versitygw.py prints.
+# MB/s to an S3 server and back, varve beside curl on the same server, as a ratio.
 #
-#     s3_speed.sh BUILD_DIR [MB=256]
+#     s3_speed.sh BUILD_DIR DIR [MB=256]      DIR: where versitygw.py has built the server
 set -euo pipefail
-build=$1 mb=${2:-256}
+build=$1 mb=${3:-256}
 where=$(mktemp -d)
-trap 'rm -rf "$where"' EXIT
+coproc server { exec python3 "$(dirname "${BASH_SOURCE[0]}")/versitygw.py" "$2"; }
+stop="exec ${server[1]}>&-; wait $server_PID || true; rm -rf $where"
+trap "$stop" EXIT
+while read -r word rest <&"${server[0]}"; do
+    [ "$word" = env ] && export "${rest?}"
+    [ "$word" = uri ] && break
+done
 url=$AWS_ENDPOINT_URL/varve/speed
 curl_s3() {
     curl -sS -f --aws-sigv4 "aws:amz:$AWS_REGION:s3" --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" \

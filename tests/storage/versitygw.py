@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """A real S3 server for scripts/check-storage: versitygw over a directory, built from the Go module proxy.
 
-    versitygw.py DIR     prints "server ...", "env NAME=VALUE" lines and "uri s3://varve", ends with its standard input
+    versitygw.py --build DIR     only builds it, once, into DIR/bin
+    versitygw.py DIR             prints "server ...", "env NAME=VALUE" lines and "uri s3://varve", ends with its standard input
 """
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -46,11 +48,12 @@ def serve(program, data, log):
 
 
 def main():
-    directory = os.path.abspath(sys.argv[1])
+    directory = os.path.abspath(sys.argv[-1])
     program = build(directory)
-    data = os.path.join(directory, "data")
-    os.makedirs(os.path.join(data, "varve"), exist_ok=True)
-    with open(os.path.join(directory, "server.log"), "wb") as log:
+    if sys.argv[1] == "--build":
+        return
+    with tempfile.TemporaryDirectory(prefix="varve-versitygw.") as data, open(os.path.join(directory, "server.log"), "wb") as log:
+        os.makedirs(os.path.join(data, "varve"))
         process, port = serve(program, data, log)
         for line in ("server versitygw " + re.sub("^v", "", VERSION), "env AWS_ENDPOINT_URL=http://127.0.0.1:%d" % port,
                      "env AWS_ACCESS_KEY_ID=" + ACCESS_KEY, "env AWS_SECRET_ACCESS_KEY=" + SECRET_KEY, "env AWS_REGION=us-east-1",
