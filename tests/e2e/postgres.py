@@ -15,6 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from s3_server import S3Server
 from varve import (Job, at_some_pace, audit, check, clean_environment, inspect, job_directories, main, newest, same, sequence, settings, table,
                    test, varve)
 
@@ -218,6 +219,29 @@ def a_savepoint_holds_what_waits_and_can_be_moved(where):
             f.write(last)
         Job(where, both(where, None, parallelism=3), ["-s", moved]).finish()
         check_tables("from the savepoint")
+
+    at_some_pace(story)
+
+
+@test
+def logs_beside_checkpoints_on_s3_are_sent_once(where):
+    s3 = S3Server().start()
+    os.environ.update(s3.environment(), AWS_ENDPOINT_URL=s3.endpoint)
+
+    def story(pace):
+        fresh()
+        with s3.lock:
+            s3.reset()
+        sql = both(where, ROWS // (3 * pace), interval="150 ms", **{"execution.checkpointing.dir": "s3://varve/ck"})
+        quick = {"varve.remote.backoff": "20 ms", "varve.remote.backoff-max": "200 ms", "varve.remote.lock-ttl": "2 s"}
+        for _ in range(2):
+            job = Job(where, sql, ["--resume"], quick)
+            job.wait_checkpoints(2)
+            job.kill()
+            time.sleep(2.2)  # until the dead job's lock is deserted
+        check(any("/taskowned/" in k for k in s3.keys("ck/")), "no log lies on s3", s3.keys("ck/"))
+        Job(where, sql, ["--resume"], quick).finish()
+        check_tables("with checkpoints on s3")
 
     at_some_pace(story)
 
