@@ -425,11 +425,18 @@ static enum rc end_copy(struct pg_libpq *c, struct err *err)
 static enum rc pg_flush(struct pg_client *client, struct err *err)
 {
     struct pg_libpq *c = (struct pg_libpq *)client;
+    PGresult *deletes;
+    bool any;
 
     RETURN_IF_ERR(end_copy(c, err));
     if (!c->staged)
         return RC_OK;
-    RETURN_IF_ERR(run(c, buf_cstr(&c->delete_sql), c->table, err));
+    RETURN_IF_ERR(pg_exec(c, "SELECT FROM pg_temp.varve_rows WHERE varve_op = 'D' LIMIT 1", 0, NULL,
+                          c->table, &deletes, err));
+    any = PQntuples(deletes) > 0;
+    PQclear(deletes);
+    if (any)
+        RETURN_IF_ERR(run(c, buf_cstr(&c->delete_sql), c->table, err));
     RETURN_IF_ERR(run(c, buf_cstr(&c->upsert_sql), c->table, err));
     return run(c, "TRUNCATE pg_temp.varve_rows", c->table, err);
 }

@@ -11,7 +11,7 @@
 #define URL_FORM "the form is jdbc:postgresql://host:port/database"
 #define PORT_DEFAULT 5432
 #define RETRY_DEFAULT_MS 60000
-#define MAX_ROWS_DEFAULT 10000
+#define MAX_ROWS_DEFAULT 1000000
 #define RETRIES_DEFAULT 3
 #define LOG_SIZE_DEFAULT (16LL << 30)
 #define PEER_TIMEOUT_MS 30000 /* of one that does not answer, however long it is retried */
