@@ -197,17 +197,32 @@ static void stat_of(const char *bucket, const struct s3_entry *e, struct fs_stat
     };
 }
 
+/* The name in l->name; "" for the directory's mark. */
+static enum rc take_name(struct listing *l, const struct s3_entry *e, struct err *err)
+{
+    size_t dir_len = strlen(l->dir.key), len = strlen(e->key);
+    bool below =
+        strncmp(e->key, l->dir.key, dir_len) == 0 && (dir_len == 0 || e->key[dir_len] == '/');
+
+    buf_clear(&l->name);
+    if (below)
+        buf_append_str(&l->name, e->key + l->prefix_len);
+    if (e->is_prefix && l->name.len > 0 && e->key[len - 1] == '/')
+        l->name.len--;
+    if (below && (l->name.len == 0 || memchr(l->name.data, '/', l->name.len) == NULL))
+        return RC_OK;
+    return err_set(err, RC_CORRUPT,
+                   "list s3://%s/%s: the server lists \"%.200s\", which is not in it",
+                   l->dir.bucket, l->dir.key, e->key);
+}
+
 static enum rc list_entry(void *ctx, const struct s3_entry *e, struct err *err)
 {
     struct listing *l = ctx;
-    size_t len = strlen(e->key);
     struct fs_stat st;
 
     l->any = true;
-    if (len <= l->prefix_len) /* the mark */
-        return RC_OK;
-    buf_clear(&l->name);
-    buf_append(&l->name, e->key + l->prefix_len, len - l->prefix_len - (e->is_prefix ? 1 : 0));
+    RETURN_IF_ERR(take_name(l, e, err));
     if (l->name.len == 0)
         return RC_OK;
     if (l->fn != NULL)
@@ -235,7 +250,7 @@ static void list_query(struct buf *query, const char *next, bool one_level, cons
 static enum rc list_dir(struct s3_client *c, const struct s3_name *dir, const char *at_most,
                         s3_entry_fn *fn, void *ctx, struct err *err)
 {
-    struct buf query = {0}, prefix = {0}, next = {0};
+    struct buf query = {0}, prefix = {0}, next = {0}, last = {0};
     struct http_answer answer = {0};
     struct s3_name bucket = *dir;
     struct s3_call call = {.method = "GET", .name = &bucket};
@@ -245,16 +260,22 @@ static enum rc list_dir(struct s3_client *c, const struct s3_name *dir, const ch
     if (dir->key[0] != '\0')
         buf_printf(&prefix, "%s/", dir->key);
     do {
+        buf_clear(&last);
+        buf_append(&last, next.data, next.len);
         list_query(&query, buf_cstr(&next), at_most == NULL, at_most, buf_cstr(&prefix));
         call.query = buf_cstr(&query);
         GOTO_IF_ERR(s3_do(c, &call, &answer, err));
         GOTO_IF_ERR(
             s3_answer_list(buf_bytes(&answer.body), "list of objects", fn, ctx, &next, err));
+        if (next.len > 0 && bytes_eq(buf_bytes(&next), buf_bytes(&last)))
+            GOTO_IF_ERR(err_set(err, RC_CORRUPT, "list s3://%s/%s: the server goes in circles",
+                                dir->bucket, dir->key));
     } while (next.len > 0 && at_most == NULL);
 out:
     buf_release(&query);
     buf_release(&prefix);
     buf_release(&next);
+    buf_release(&last);
     http_answer_release(&answer);
     return rc;
 }
@@ -287,7 +308,8 @@ static enum rc s3_list_stat(struct fs *fs, const char *path, fs_list_stat_fn *fn
     return list_names(fs, path, &l, err);
 }
 
-/* What lies below a directory, as far as two objects tell: its mark is the first, if there is one. */
+/* What lies below a directory, as far as two objects tell: its mark is the first, if there is one.
+ */
 struct below {
     size_t mark_len;
     bool mark, others;
@@ -362,9 +384,8 @@ static enum rc s3_stat(struct fs *fs, const char *path, struct fs_stat *out, str
     return RC_OK;
 }
 
-static enum rc delete(struct s3_client *c, const struct s3_name *name, const char *key_suffix,
-                      struct err *err)
-{
+static enum rc delete (struct s3_client *c, const struct s3_name *name, const char *key_suffix,
+                       struct err *err) {
     struct s3_call call = {.method = "DELETE", .name = name, .key_suffix = key_suffix};
     struct http_answer answer = {0};
     enum rc rc = s3_do(c, &call, &answer, err);
@@ -383,7 +404,7 @@ static enum rc s3_unlink(struct fs *fs, const char *path, struct err *err)
     RETURN_IF_ERR(look_at(fs, "unlink", path, &name, &entry, err));
     if (entry.is_prefix)
         return refuse(err, RC_IO, EISDIR, "unlink", path, "this is a directory");
-    return delete(client_of(fs), &name, NULL, err);
+    return delete (client_of(fs), &name, NULL, err);
 }
 
 static enum rc s3_rmdir(struct fs *fs, const char *path, struct err *err)
@@ -395,7 +416,7 @@ static enum rc s3_rmdir(struct fs *fs, const char *path, struct err *err)
     RETURN_IF_ERR(look_below(client_of(fs), &name, &below, err));
     if (below.others)
         return refuse(err, RC_IO, ENOTEMPTY, "remove directory", path, "it is not empty");
-    return below.mark ? delete(client_of(fs), &name, "/", err) : RC_OK;
+    return below.mark ? delete (client_of(fs), &name, "/", err) : RC_OK;
 }
 
 static enum rc s3_mkdir(struct fs *fs, const char *path, struct err *err)
@@ -430,7 +451,7 @@ static enum rc s3_rename(struct fs *fs, const char *from, const char *to, struct
 
     RETURN_IF_ERR(two_names("rename", from, to, &from_name, &to_name, err));
     RETURN_IF_ERR(s3_copy(client_of(fs), &from_name, &to_name, true, err));
-    return delete(client_of(fs), &from_name, NULL, err);
+    return delete (client_of(fs), &from_name, NULL, err);
 }
 
 static enum rc s3_link(struct fs *fs UNUSED, const char *from, const char *to, struct err *err)
@@ -453,9 +474,8 @@ static bool s3_appears_whole(struct fs *fs UNUSED, const char *path UNUSED)
     return true;
 }
 
-static enum rc s3_publish(struct fs *fs, const char *dir, const char *temp UNUSED,
-                          const char *name, struct bytes content, enum fs_publish_mode mode,
-                          struct err *err)
+static enum rc s3_publish(struct fs *fs, const char *dir, const char *temp UNUSED, const char *name,
+                          struct bytes content, enum fs_publish_mode mode, struct err *err)
 {
     char path[FS_PATH_MAX];
     struct s3_name object;

@@ -1,4 +1,5 @@
-/* process_mark.c - see process_mark.h. Reads /proc, so only on Linux does it ever say more than "not known". */
+/* process_mark.c - see process_mark.h. Reads /proc, so only on Linux does it ever say more than
+ * "not known". */
 #include "base/process_mark.h"
 
 #include "base/hash.h"
@@ -41,7 +42,8 @@ static uint64_t place(void)
     return hash64_seed(bytes_of(space, (size_t)len), hash64(bytes_of_str(boot)));
 }
 
-/* State and start of a process from its line in /proc; the name, in parentheses, may hold anything. */
+/* State and start of a process from its line in /proc; the name, in parentheses, may hold anything.
+ */
 static bool read_stat(pid_t pid, char *state, uint64_t *start)
 {
     char path[64], text[STAT_BYTES], *at, *end;

@@ -270,8 +270,8 @@ static enum rc check_next(const char *what, bool truncated, struct buf *next, st
     if (!truncated)
         buf_clear(next);
     else if (next->len == 0)
-        return err_set(err, RC_CORRUPT,
-                       "%s: the answer is cut, and does not say how to go on", what);
+        return err_set(err, RC_CORRUPT, "%s: the answer is cut, and does not say how to go on",
+                       what);
     return RC_OK;
 }
 
@@ -356,8 +356,7 @@ struct value {
     bool found;
 };
 
-static enum rc value_element(void *ctx, const char *path, struct bytes text,
-                             struct err *err UNUSED)
+static enum rc value_element(void *ctx, const char *path, struct bytes text, struct err *err UNUSED)
 {
     struct value *v = ctx;
     size_t root_len = strlen(v->root);

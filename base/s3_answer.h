@@ -1,4 +1,5 @@
-/* s3_answer.h - what an S3 server answers in XML, read with limits: lists, multipart uploads, errors.
+/* s3_answer.h - what an S3 server answers in XML, read with limits: lists, multipart uploads,
+ * errors.
  *
  * Answers are bytes from outside: no document type (so no entities but the five of XML), at most
  * S3_ANSWER_DEPTH_MAX elements deep, S3_ANSWER_TEXT_MAX bytes in each; the caller limits the whole.

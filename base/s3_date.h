@@ -1,5 +1,5 @@
-/* s3_date.h - times as S3 spells them, in XML answers and in signatures, and wall-clock milliseconds. Pure.
- * Thread: any. */
+/* s3_date.h - times as S3 spells them, in XML answers and in signatures, and wall-clock
+ * milliseconds. Pure. Thread: any. */
 #ifndef VARVE_BASE_S3_DATE_H
 #define VARVE_BASE_S3_DATE_H
 

@@ -1,7 +1,8 @@
-/* s3_lease.h - where the leases of remote_lease.h lie on S3: an object, its ETag the version, conditional writes.
+/* s3_lease.h - where the leases of remote_lease.h lie on S3: an object, its ETag the version,
+ * conditional writes.
  *
- * Where the server does not keep conditions, a look before each write takes their place: good enough against
- * mistakes, which is all that a lease guards against. Thread: any. */
+ * Where the server does not keep conditions, a look before each write takes their place: good
+ * enough against mistakes, which is all that a lease guards against. Thread: any. */
 #ifndef VARVE_BASE_S3_LEASE_H
 #define VARVE_BASE_S3_LEASE_H
 

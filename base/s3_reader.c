@@ -129,8 +129,8 @@ enum rc s3_reader_open(struct s3_client *c, const struct s3_name *name, struct s
         if (!parse_content_range(http_answer_header(&answer, "content-range"), &first, &r->bytes))
             GOTO_IF_ERR(wrong_range(r, 0, err));
         take_etag(r, &answer);
-        GOTO_IF_ERR(take_piece(r, 0, r->bytes < AHEAD_MIN ? (size_t)r->bytes : AHEAD_MIN, &answer,
-                               err));
+        GOTO_IF_ERR(
+            take_piece(r, 0, r->bytes < AHEAD_MIN ? (size_t)r->bytes : AHEAD_MIN, &answer, err));
     } else if (answer.status == 200 && answer.body.len == 0) {
         r->bytes = 0; /* another way to answer for an empty one */
     } else {

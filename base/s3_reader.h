@@ -1,8 +1,9 @@
-/* s3_reader.h - reads one object by ranges, with what is read ahead kept: who reads on in small pieces makes a request for
- * each 64 KiB, then 256 KiB, up to 8 MiB; who jumps starts at 64 KiB again.
+/* s3_reader.h - reads one object by ranges, with what is read ahead kept: who reads on in small
+ * pieces makes a request for each 64 KiB, then 256 KiB, up to 8 MiB; who jumps starts at 64 KiB
+ * again.
  *
- * All ranges are of one version of the object: one that is replaced meanwhile is an error. Thread: one at a
- * time.
+ * All ranges are of one version of the object: one that is replaced meanwhile is an error. Thread:
+ * one at a time.
  */
 #ifndef VARVE_BASE_S3_READER_H
 #define VARVE_BASE_S3_READER_H

@@ -1,8 +1,8 @@
 /* s3_sign.h - signs requests to an S3 server: AWS Signature Version 4, in the Authorization header.
  *
- * Pure: the caller gives the time. The URL must be canonical already: path and query escaped once by
- * http_escape, the query's names in byte order. The body is always part of the
- * signature, so that a server refuses one that was damaged on the way. Thread: any.
+ * Pure: the caller gives the time. The URL must be canonical already: path and query escaped once
+ * by http_escape, the query's names in byte order. The body is always part of the signature, so
+ * that a server refuses one that was damaged on the way. Thread: any.
  */
 #ifndef VARVE_BASE_S3_SIGN_H
 #define VARVE_BASE_S3_SIGN_H
@@ -22,7 +22,7 @@ struct s3_to_sign {
     const char *url; /* "http://host:port/path?query" */
     size_t header_count;
     const struct http_header *headers; /* sent as well: all are signed; at most S3_HEADERS_MAX */
-    const char *payload_sha256;      /* hex, of the body */
+    const char *payload_sha256;        /* hex, of the body */
     int64_t wall_ms;
     const char *region;
 };

@@ -135,11 +135,8 @@ out:
 enum rc s3_probe_condition(struct s3_client *c, const struct s3_name *name, struct err *err)
 {
     static const struct http_header condition = {"if-none-match", "*"};
-    struct s3_call call = {.method = "PUT",
-                           .name = name,
-                           .key_suffix = "/",
-                           .headers = &condition,
-                           .header_count = 1};
+    struct s3_call call = {
+        .method = "PUT", .name = name, .key_suffix = "/", .headers = &condition, .header_count = 1};
     struct http_answer answer = {0};
     enum rc rc = s3_send(c, &call, &answer, err);
 
@@ -242,7 +239,8 @@ static enum rc check_part_count(const struct s3_upload *u, struct err *err)
     return err_set(err, RC_LIMIT,
                    "s3://%s/%s: %d parts of %zu bytes are full, S3 takes no more: larger parts are "
                    "needed (varve.s3.part-size)",
-                   u->name.bucket, u->name.key, S3_PARTS_MAX, s3_client_config(u->client)->part_bytes);
+                   u->name.bucket, u->name.key, S3_PARTS_MAX,
+                   s3_client_config(u->client)->part_bytes);
 }
 
 static enum rc send_part(struct s3_upload *u, struct err *err)
@@ -261,8 +259,9 @@ static enum rc send_part(struct s3_upload *u, struct err *err)
     GOTO_IF_ERR(s3_do(u->client, &call, &answer, err));
     etag = http_answer_header(&answer, "etag");
     if (etag == NULL || etag[0] == '\0' || strlen(etag) > ETAG_MAX)
-        GOTO_IF_ERR(err_set(err, RC_CORRUPT, "s3://%s/%s: the answer to part %" PRIu32
-                            " has no ETag", u->name.bucket, u->name.key, u->part_count + 1));
+        GOTO_IF_ERR(err_set(err, RC_CORRUPT,
+                            "s3://%s/%s: the answer to part %" PRIu32 " has no ETag",
+                            u->name.bucket, u->name.key, u->part_count + 1));
     list_part(&u->listed, ++u->part_count, bytes_of_str(etag));
     buf_clear(&u->part);
 out:
@@ -323,7 +322,8 @@ static enum rc put_whole(struct s3_upload *u, struct err *err)
     return rc;
 }
 
-/* A completion that was carried out and whose answer was lost is answered with 404 when it comes again: settled by the mark. */
+/* A completion that was carried out and whose answer was lost is answered with 404 when it comes
+ * again: settled by the mark. */
 static enum rc complete(struct s3_upload *u, struct err *err)
 {
     static const struct http_header condition = {"if-none-match", "*"};
@@ -337,9 +337,10 @@ static enum rc complete(struct s3_upload *u, struct err *err)
     enum rc rc;
 
     put_part_query(&query, 0, u->id);
-    buf_printf(&body, "<CompleteMultipartUpload "
-                      "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">%s"
-                      "</CompleteMultipartUpload>",
+    buf_printf(&body,
+               "<CompleteMultipartUpload "
+               "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">%s"
+               "</CompleteMultipartUpload>",
                buf_cstr(&u->listed));
     call.query = (const char *)query.data;
     call.body = buf_bytes(&body);
@@ -427,18 +428,15 @@ static enum rc copy_whole(struct s3_client *c, const char *source, const struct 
                           struct err *err)
 {
     const struct http_header header = {"x-amz-copy-source", source};
-    struct s3_call call = {.method = "PUT",
-                           .name = to,
-                           .headers = &header,
-                           .header_count = 1,
-                           .error_in_200 = true};
+    struct s3_call call = {
+        .method = "PUT", .name = to, .headers = &header, .header_count = 1, .error_in_200 = true};
     struct http_answer answer = {0};
     struct buf etag = {0};
     enum rc rc;
 
     GOTO_IF_ERR(s3_do(c, &call, &answer, err));
-    GOTO_IF_ERR(s3_answer_value(buf_bytes(&answer.body), "copy", "CopyObjectResult", "ETag", &etag,
-                                err));
+    GOTO_IF_ERR(
+        s3_answer_value(buf_bytes(&answer.body), "copy", "CopyObjectResult", "ETag", &etag, err));
 out:
     buf_release(&etag);
     http_answer_release(&answer);
@@ -466,8 +464,8 @@ static enum rc copy_part(struct s3_upload *u, const char *source, uint64_t first
     put_part_query(&query, u->part_count + 1, u->id);
     call.query = (const char *)query.data;
     GOTO_IF_ERR(s3_do(u->client, &call, &answer, err));
-    GOTO_IF_ERR(s3_answer_value(buf_bytes(&answer.body), "copy of a part", "CopyPartResult",
-                                "ETag", &etag, err));
+    GOTO_IF_ERR(s3_answer_value(buf_bytes(&answer.body), "copy of a part", "CopyPartResult", "ETag",
+                                &etag, err));
     list_part(&u->listed, ++u->part_count, buf_bytes(&etag));
 out:
     buf_release(&query);
@@ -487,8 +485,7 @@ static enum rc copy_in_parts(struct s3_client *c, const char *source, const stru
     RETURN_IF_ERR(s3_upload_new(c, to, &u, err));
     GOTO_IF_ERR(begin_multipart(u, err));
     for (uint64_t at = 0; at < bytes; at += part)
-        GOTO_IF_ERR(
-            copy_part(u, source, at, (bytes - at < part ? bytes : at + part) - 1, err));
+        GOTO_IF_ERR(copy_part(u, source, at, (bytes - at < part ? bytes : at + part) - 1, err));
     GOTO_IF_ERR(complete(u, err));
     u->state = UPLOAD_FINISHED;
 out:

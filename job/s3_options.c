@@ -72,7 +72,8 @@ static const char *credentials_path(env_get_fn *env, struct arena *arena)
 
     if (path != NULL && path[0] != '\0')
         return path;
-    return home == NULL || home[0] == '\0' ? NULL : arena_printf(arena, "%s/.aws/credentials", home);
+    return home == NULL || home[0] == '\0' ? NULL
+                                           : arena_printf(arena, "%s/.aws/credentials", home);
 }
 
 /* No file, or no section "default": nothing. A profile that was asked for by name must be there. */
@@ -140,8 +141,8 @@ static enum rc take_keys(const struct config *c, env_get_fn *env, const struct s
 {
     *out = (struct s3_credentials){option_text(c, OPT_S3_ACCESS_KEY),
                                    option_text(c, OPT_S3_SECRET_KEY), NULL};
-    RETURN_IF_ERR(check_pair(out, option_at(OPT_S3_ACCESS_KEY)->key,
-                             option_at(OPT_S3_SECRET_KEY)->key, err));
+    RETURN_IF_ERR(
+        check_pair(out, option_at(OPT_S3_ACCESS_KEY)->key, option_at(OPT_S3_SECRET_KEY)->key, err));
     if (out->access_key != NULL)
         return RC_OK;
     *out = (struct s3_credentials){variable(env, "AWS_ACCESS_KEY_ID"),
@@ -150,8 +151,8 @@ static enum rc take_keys(const struct config *c, env_get_fn *env, const struct s
     RETURN_IF_ERR(check_pair(out, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", err));
     if (out->access_key != NULL)
         return RC_OK;
-    *out = (struct s3_credentials){profile->access_key, profile->secret_key,
-                                   profile->session_token};
+    *out =
+        (struct s3_credentials){profile->access_key, profile->secret_key, profile->session_token};
     return check_pair(out, "aws_access_key_id", "aws_secret_access_key", err);
 }
 

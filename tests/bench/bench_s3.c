@@ -1,9 +1,10 @@
 /* bench_s3.c - how fast files go to an S3 server and come back, each way checked.
  *
- *     bench_s3 ENDPOINT BUCKET [MB=256]
+ *     bench_s3 ENDPOINT BUCKET [MB=256] [MB of a part=8]
  *
- * Keys from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. The file is written in pieces of 1 MiB and read in pieces of 64 KiB, as
- * snapshots are. scripts/check-storage prints it beside curl on the same server. */
+ * Keys from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. The file is written in pieces of 1 MiB and
+ * read in pieces of 64 KiB, as snapshots are. scripts/check-storage prints it beside curl on the
+ * same server. */
 #include "base/arena.h"
 #include "base/fs_s3.h"
 #include "base/hash.h"
@@ -23,14 +24,14 @@ static void must(enum rc rc, const struct err *err)
     exit(1);
 }
 
-static struct fs *connect_to(const char *endpoint, const struct env *env)
+static struct fs *connect_to(const char *endpoint, size_t part_bytes, const struct env *env)
 {
     struct s3_config config = {
         .endpoint = endpoint,
         .region = "us-east-1",
         .credentials = {getenv("AWS_ACCESS_KEY_ID"), getenv("AWS_SECRET_ACCESS_KEY"), NULL},
         .path_style = true,
-        .part_bytes = S3_PART_BYTES_DEFAULT,
+        .part_bytes = part_bytes,
         .copy_part_bytes = S3_COPY_PART_BYTES_DEFAULT,
     };
     struct http_client_config http = {.clock = clock_posix(),
@@ -101,6 +102,7 @@ static struct digest128 read_file(struct fs *fs, const char *path)
 int main(int argc, char **argv)
 {
     uint64_t mb = argc > 3 ? strtoull(argv[3], NULL, 10) : 256;
+    size_t part_mb = argc > 4 ? strtoul(argv[4], NULL, 10) : S3_PART_BYTES_DEFAULT >> 20;
     struct env env = {.clock = clock_posix()};
     struct digest128 written, back;
     struct err err = {0};
@@ -108,11 +110,11 @@ int main(int argc, char **argv)
     char path[256];
     struct fs *fs;
 
-    if (argc < 3 || mb == 0) {
-        fprintf(stderr, "usage: bench_s3 ENDPOINT BUCKET [MB]\n");
+    if (argc < 3 || mb == 0 || part_mb == 0) {
+        fprintf(stderr, "usage: bench_s3 ENDPOINT BUCKET [MB] [MB of a part]\n");
         return 2;
     }
-    fs = connect_to(argv[1], &env);
+    fs = connect_to(argv[1], part_mb << 20, &env);
     snprintf(path, sizeof path, "s3://%.100s/bench-%" PRId64, argv[2],
              clock_wall_ms(clock_posix()));
     t0 = clock_mono_ns(env.clock);

@@ -1,6 +1,7 @@
 /* links: base */
-/* test_fs_s3.c - files on S3, against the simulated server of tests/e2e/lib/s3_server.py, which checks every signature: the
- * contract of base/fs.h as far as S3 can keep it, and what happens when answers are lost, late or wrong. */
+/* test_fs_s3.c - files on S3, against the simulated server of tests/e2e/lib/s3_server.py, which
+ * checks every signature: the contract of base/fs.h as far as S3 can keep it, and what happens when
+ * answers are lost, late or wrong. */
 #include "base/fs_s3.h"
 
 #include "base/arena.h"
@@ -79,7 +80,8 @@ static struct fs *open_fs(const char *secret_key)
     http.clock = w.env.clock;
     ck_assert_ok(s3_client_new(&config, &http, &w.env, &client, &err));
     return fs_s3_new_take(
-        client, &(struct lease_config){.clock = w.env.clock, .ttl_ms = LEASE_TTL_MS, .seed = seed++});
+        client,
+        &(struct lease_config){.clock = w.env.clock, .ttl_ms = LEASE_TTL_MS, .seed = seed++});
 }
 
 /* PUT /_sim/<what>; the answer's body, to be released. */
@@ -366,6 +368,39 @@ START_TEST(directory_lists_what_lies_right_in_it)
 }
 END_TEST
 
+/* Names become paths: one that leads elsewhere must not. */
+START_TEST(list_of_what_was_not_asked_for_is_refused)
+{
+    static const char *const strangers[] = {
+        "{\"lists_besides\": \"top/e/f\"}", "{\"lists_besides\": \"top/d/../../f\"}",
+        "{\"lists_besides\": \"f\"}", "{\"lists_besides\": \"top/dd\"}"};
+    struct err err = {0};
+
+    put("s3://varve/top/d/f", bytes_of_str("1"));
+    for (size_t i = 0; i < ARRAY_LEN(strangers); i++) {
+        struct buf got = {0};
+
+        set(strangers[i]);
+        ck_assert_rc_msg(fs_list(w.fs, "s3://varve/top/d", put_name, &got, &err), RC_CORRUPT,
+                         "which is not in it");
+        buf_release(&got);
+    }
+}
+END_TEST
+
+START_TEST(list_without_an_end_is_refused)
+{
+    struct err err = {0};
+    struct buf got = {0};
+
+    put("s3://varve/top/d/f", bytes_of_str("1"));
+    set("{\"lists_in_circles\": true}");
+    ck_assert_rc_msg(fs_list(w.fs, "s3://varve/top/d", put_name, &got, &err), RC_CORRUPT,
+                     "in circles");
+    buf_release(&got);
+}
+END_TEST
+
 START_TEST(what_is_there_is_told_from_what_is_not)
 {
     struct err err = {0};
@@ -492,7 +527,8 @@ START_TEST(list_tells_sizes_and_times_at_once)
     ck_assert_ok(fs_list_stat(w.fs, "s3://varve/top/d", put_stat, &got, &err));
     ck_assert_uint_eq(requests(), 1);
     ck_assert_str_eq(buf_cstr(&got), "a 0 1 1,b 1 0 0,z 0 3 1,");
-    ck_assert_ok(fs_stat(w.fs, "s3://varve/top", &st, &err)); /* a directory is as old as its mark */
+    ck_assert_ok(
+        fs_stat(w.fs, "s3://varve/top", &st, &err)); /* a directory is as old as its mark */
     ck_assert(llabs(fs_changed_wall_ms(&st) - clock_wall_ms(w.env.clock)) < 60000);
     buf_release(&got);
 }
@@ -534,7 +570,8 @@ START_TEST(lock_is_held_by_one_and_deserted_when_it_is_not_renewed)
 
     ck_assert_ok(fs_lock_probe(other, "s3://varve/top/LOCK", &held, &err));
     ck_assert(!held);
-    faults("[{\"method\":\"PUT\",\"action\":\"after\"}]"); /* and a lost answer is no second holder */
+    faults(
+        "[{\"method\":\"PUT\",\"action\":\"after\"}]"); /* and a lost answer is no second holder */
     ck_assert_ok(fs_lock(w.fs, "s3://varve/top/LOCK", &lock, &err));
     ck_assert_ok(fs_lock_say(lock, bytes_of_str("me\n"), &err));
     clock_sleep_ns(w.env.clock, (LEASE_TTL_MS + 1500) * NS_PER_MS); /* renewed meanwhile */
@@ -557,8 +594,10 @@ static const struct {
 } passing[] = {
     {"[{\"method\":\"PUT\",\"action\":\"status:503\"}]", 100},
     {"[{\"method\":\"PUT\",\"action\":\"before\"}]", 100},
-    {"[{\"method\":\"PUT\",\"action\":\"after\"}]", 100}, /* the second try meets the first one's object */
+    {"[{\"method\":\"PUT\",\"action\":\"after\"}]",
+     100}, /* the second try meets the first one's object */
     {"[{\"method\":\"PUT\",\"action\":\"after\",\"count\":2}]", 100},
+    {"[{\"method\":\"PUT\",\"action\":\"timeout\",\"count\":2}]", 100},
     {"[{\"method\":\"PUT\",\"action\":\"slow:300\"}]", 100},
     {"[{\"method\":\"PUT\",\"action\":\"status:409\",\"count\":2}]", 100},
     {"[{\"method\":\"POST\",\"match\":\"uploads\",\"action\":\"status:500\"}]", 200000},
@@ -624,7 +663,8 @@ START_TEST(trouble_that_lasts_is_told_and_leaves_nothing)
 }
 END_TEST
 
-/* The answer to the publish is lost, every time: what lies there is ours, so it is published (C3). */
+/* The answer to the publish is lost, every time: what lies there is ours, so it is published (C3).
+ */
 START_TEST(publish_whose_answer_is_lost_is_found_out)
 {
     struct err err = {0};
@@ -650,9 +690,9 @@ START_TEST(without_conditions_a_look_guards_the_name)
     ck_assert_ok(fs_mkdir(w.fs, "s3://varve/top/d", &err)); /* finds out */
     put("s3://varve/top/d/f", bytes_of_str("first"));
     ck_assert_rc(fs_create(w.fs, "s3://varve/top/d/f", &f, &err), RC_EXISTS);
-    ck_assert_rc(fs_publish(w.fs, "s3://varve/top/d", "t", "f", bytes_of_str("two"), FS_PUBLISH_NEW,
-                            &err),
-                 RC_EXISTS);
+    ck_assert_rc(
+        fs_publish(w.fs, "s3://varve/top/d", "t", "f", bytes_of_str("two"), FS_PUBLISH_NEW, &err),
+        RC_EXISTS);
     ck_assert_rc(fs_mkdir(w.fs, "s3://varve/top/d", &err), RC_EXISTS);
     has("s3://varve/top/d/f", bytes_of_str("first"));
 }
@@ -698,10 +738,11 @@ TEST_MAIN("fs_s3", tcase_add_unchecked_fixture(tc, start_server, stop_server);
           tcase_add_loop_test(tc, file_is_read_as_it_was_written, 0, (int)ARRAY_LEN(sizes));
           tcase_add_test(tc, any_piece_is_read);
           tcase_add_test(tc, reading_on_in_small_pieces_makes_few_requests);
-          tcase_add_test(tc, name_is_taken_once);
-          tcase_add_test(tc, large_name_is_taken_once);
+          tcase_add_test(tc, name_is_taken_once); tcase_add_test(tc, large_name_is_taken_once);
           tcase_add_test(tc, abandoned_file_leaves_nothing);
           tcase_add_test(tc, directory_lists_what_lies_right_in_it);
+          tcase_add_test(tc, list_of_what_was_not_asked_for_is_refused);
+          tcase_add_test(tc, list_without_an_end_is_refused);
           tcase_add_test(tc, what_is_there_is_told_from_what_is_not);
           tcase_add_test(tc, what_is_removed_is_gone);
           tcase_add_loop_test(tc, copies_stay_on_the_server, 0, 2);

@@ -21,25 +21,24 @@ static enum rc put_upload(void *ctx, const struct s3_upload_line *u, struct err 
 }
 
 /* As the reference of Amazon S3 shows it, plus a prefix and escapes. */
-static const char list_page[] = HEAD
-    "<ListBucketResult" NS "><Name>bucket</Name><Prefix>photos%2F2006%2F</Prefix>"
-    "<KeyCount>2</KeyCount><MaxKeys>1000</MaxKeys><Delimiter>%2F</Delimiter>"
-    "<IsTruncated>true</IsTruncated><NextContinuationToken>1ueGcxLPRx1Tr/XYExHnhb==</"
-    "NextContinuationToken>"
-    "<Contents><Key>photos%2F2006%2Fa+b%2B%C3%A9&amp;</Key>"
-    "<LastModified>2009-10-12T17:50:30.000Z</LastModified>"
-    "<ETag>&quot;fba9dede5f27731c9771645a39863328&quot;</ETag><Size>434234</Size>"
-    "<StorageClass>STANDARD</StorageClass><Owner><ID>x</ID></Owner></Contents>"
-    "<CommonPrefixes><Prefix>photos%2F2006%2FFebruary%2F</Prefix></CommonPrefixes>"
-    "</ListBucketResult>";
+static const char list_page[] =
+    HEAD "<ListBucketResult" NS "><Name>bucket</Name><Prefix>photos%2F2006%2F</Prefix>"
+         "<KeyCount>2</KeyCount><MaxKeys>1000</MaxKeys><Delimiter>%2F</Delimiter>"
+         "<IsTruncated>true</IsTruncated><NextContinuationToken>1ueGcxLPRx1Tr/XYExHnhb==</"
+         "NextContinuationToken>"
+         "<Contents><Key>photos%2F2006%2Fa+b%2B%C3%A9&amp;</Key>"
+         "<LastModified>2009-10-12T17:50:30.000Z</LastModified>"
+         "<ETag>&quot;fba9dede5f27731c9771645a39863328&quot;</ETag><Size>434234</Size>"
+         "<StorageClass>STANDARD</StorageClass><Owner><ID>x</ID></Owner></Contents>"
+         "<CommonPrefixes><Prefix>photos%2F2006%2FFebruary%2F</Prefix></CommonPrefixes>"
+         "</ListBucketResult>";
 
 START_TEST(list_gives_keys_prefixes_and_the_next_page)
 {
     struct buf got = {0}, next = {0};
     struct err err = {0};
 
-    ck_assert_ok(
-        s3_answer_list(bytes_of_str(list_page), "list", put_entry, &got, &next, &err));
+    ck_assert_ok(s3_answer_list(bytes_of_str(list_page), "list", put_entry, &got, &next, &err));
     ck_assert_str_eq(buf_cstr(&got), "photos/2006/a b+\xc3\xa9& 434234 1255369830000;"
                                      "photos/2006/February/ (prefix) 0 0;");
     ck_assert_str_eq(buf_cstr(&next), "1ueGcxLPRx1Tr/XYExHnhb==");
@@ -55,9 +54,8 @@ START_TEST(list_cut_anywhere_is_refused)
     struct err err = {0};
 
     for (size_t len = 0; len < sizeof list_page - 1; len++)
-        ck_assert_rc(
-            s3_answer_list(bytes_of(list_page, len), "list", put_entry, &got, &next, &err),
-            RC_CORRUPT);
+        ck_assert_rc(s3_answer_list(bytes_of(list_page, len), "list", put_entry, &got, &next, &err),
+                     RC_CORRUPT);
     buf_release(&got);
     buf_release(&next);
 }
@@ -96,9 +94,9 @@ START_TEST(list_that_is_none_is_refused)
     struct buf got = {0}, next = {0};
     struct err err = {0};
 
-    ck_assert_rc_msg(s3_answer_list(bytes_of_str(refused[_i].body), "list", put_entry, &got, &next,
-                                    &err),
-                     refused[_i].rc, refused[_i].part);
+    ck_assert_rc_msg(
+        s3_answer_list(bytes_of_str(refused[_i].body), "list", put_entry, &got, &next, &err),
+        refused[_i].rc, refused[_i].part);
     buf_release(&got);
     buf_release(&next);
 }

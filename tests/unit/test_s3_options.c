@@ -123,7 +123,7 @@ START_TEST(cut_profile_is_read_as_far_as_it_goes)
 }
 END_TEST
 
-TEST_MAIN("s3_options", tcase_add_loop_test(
-                            tc, server_and_keys_come_from_the_first_place_that_has_them, 0,
-                            (int)ARRAY_LEN(cases));
+TEST_MAIN("s3_options",
+          tcase_add_loop_test(tc, server_and_keys_come_from_the_first_place_that_has_them, 0,
+                              (int)ARRAY_LEN(cases));
           tcase_add_test(tc, cut_profile_is_read_as_far_as_it_goes))

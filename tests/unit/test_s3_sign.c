@@ -148,9 +148,8 @@ START_TEST(empty_body_has_the_known_digest)
 }
 END_TEST
 
-TEST_MAIN("s3_sign",
-          tcase_add_loop_test(tc, signature_is_that_of_the_published_example, 0,
-                              (int)ARRAY_LEN(examples));
+TEST_MAIN("s3_sign", tcase_add_loop_test(tc, signature_is_that_of_the_published_example, 0,
+                                         (int)ARRAY_LEN(examples));
           tcase_add_test(tc, session_token_is_signed);
           tcase_add_test(tc, spaces_of_a_header_do_not_matter);
           tcase_add_test(tc, default_port_is_not_signed);

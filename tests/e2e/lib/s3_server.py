@@ -12,6 +12,7 @@ Faults are rules: {"method", "match" (regular expressions of the method, and in 
     status:503    that status, nothing done           before   the connection is closed, nothing done
     after         done, then closed without a word    short    half of the body, then closed
     slow:250      done after so many ms               200      200 with an error in it, nothing done
+    timeout       400 RequestTimeout, nothing done
     kill:before   `victim` gets SIGKILL, nothing done kill:after   done, then SIGKILL
 In a test they are set by `server.faults`, from elsewhere by PUT /_sim/faults with a JSON list; likewise /_sim/set and /_sim/reset;
 /_sim/requests and /_sim/uploads answer with what happened.
@@ -85,6 +86,8 @@ class S3Server:
         self.requests = []  # (method, path?query, status)
         self.faults = []
         self.victim = None  # a process id
+        self.lists_besides = ""  # a key that every list of objects has, asked for or not
+        self.lists_in_circles = False
         self.part_min, self.keep_conditions, self.page = part_min, keep_conditions, 1000
 
     def start(self):
@@ -198,6 +201,8 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
             return self.hang_up()
         if action and action.startswith("status:"):
             return self.refuse(int(action[7:]), "SlowDown", "Please reduce your request rate.")
+        if action == "timeout":
+            return self.refuse(400, "RequestTimeout", "Your socket connection was not read from or written to in time.")
         if action == "200":
             return self.answer(200, "<?xml version=\"1.0\"?>\n<Error><Code>InternalError</Code><Message>We encountered an internal "
                                "error. Please try again.</Message></Error>")
@@ -412,6 +417,10 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
                 stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(stored.changed))
                 lines.append("<Contents><Key>%s</Key><LastModified>%s</LastModified><ETag>%s</ETag><Size>%d</Size></Contents>"
                              % (quoted(key, "/"), stamp, escape(stored.etag), len(stored.data)))
+        if self.sim.lists_besides:
+            lines.append("<Contents><Key>%s</Key><Size>1</Size></Contents>" % self.sim.lists_besides)
+        if self.sim.lists_in_circles:
+            more, last = True, "again"
         token = "<NextContinuationToken>%s</NextContinuationToken>" % quoted(last) if more else ""
         return 200, [], ("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ListBucketResult %s><Name>%s</Name><IsTruncated>%s</IsTruncated>"
                          "%s%s</ListBucketResult>" % (NS, bucket, "true" if more else "false", token, "".join(lines)))
