@@ -10,7 +10,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from s3_server import S3Server, Stored  # noqa: E402
 from varve import (FORMULA, FORMULA_COLUMNS, Failed, Job, at_some_pace, check, check_formula_and_rows, files_table, inspect, main,  # noqa: E402
-                   same, sequence, settings, test, varve, wait_until)
+                   same, sequence, settings, table, test, varve, wait_until)
 
 ROWS = 60000
 QUICK = {"varve.remote.backoff": "20 ms", "varve.remote.backoff-max": "200 ms"}
@@ -109,6 +109,41 @@ def killed_at_any_request_that_changes_something(where):
         check_formula_and_rows(here, 20000, "killed at request %d" % (point * 60 // points))
         s.check_order()
     s.stop()
+
+
+@test
+def killed_in_the_middle_of_a_multipart_upload(where):
+    s = server()
+    sql = (settings(where, "rocksdb", 1, "300 ms", **{"execution.checkpointing.dir": "s3://varve/ck", "state.backend.rocksdb.localdir": where + "/local"}) +
+           sequence("seq", 300000, 150000) + table("o", "k BIGINT, n BIGINT, s STRING", connector="blackhole") +
+           "INSERT INTO o SELECT MOD(id, 100000), COUNT(*), MAX(SHA512(CAST(id AS STRING))) FROM seq GROUP BY MOD(id, 100000);\n")
+    options = dict(QUICK, **{"varve.s3.part-size": "5mb"})
+    with s.lock:
+        s.faults = [{"method": "PUT", "match": "partNumber=2", "action": "kill:after"}]
+        job = Job(where, sql, [], options)
+        s.victim = job.process.pid
+    same(job.process.wait(60), -9, "exit code of a process that was to be killed: %s" % job.said())
+    check(s.uploads, "no upload was begun")
+    s.check_order()
+    code, out, err = varve("orphans", "s3://varve/ck", "--delete", "--min-age", "0s")
+    same((code, s.uploads), (0, {}), "what the dead process had begun: %s" % err)
+    job = Job(where, sql, ["--resume"], options)
+    path = wait_until(lambda: large_checkpoint(s), "a checkpoint with a large file")
+    job.kill()
+    for words in (["verify", "--deep", path], ["state", path, "--count"]):
+        code, out, err = varve(*words)
+        same(code, 0, "%s: %s%s" % (words, out, err))
+    s.check_order()
+    s.stop()
+
+
+def large_checkpoint(s):
+    """The newest checkpoint, when it names an object that went up in parts."""
+    path = newest(s)
+    key = path and path[len("s3://varve/"):] + "/_metadata"
+    with s.lock:
+        objects = s.buckets["varve"]
+        return path if key in objects and any(len(objects[k].data) > 5 << 20 for k in s.named_by(key, objects[key].data)) else None
 
 
 @test
