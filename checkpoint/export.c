@@ -101,11 +101,28 @@ static enum rc copy_subtask(struct export *x, const struct operator_meta *op,
     for (size_t k = 0; rc == RC_OK && k < s->keyed_count; k++)
         for (size_t i = 0; rc == RC_OK && i < s->keyed[k].file_count; i++)
             rc = copy_file(x, target, &s->keyed[k].files[i], err);
+    storage_target_release(target);
+    return rc;
+}
+
+/* Logs belong to no key group. */
+static enum rc copy_logs(struct export *x, const struct operator_meta *op, struct subtask_state *s,
+                         struct err *err)
+{
+    bool copies = x->attempt->to_dir.copies; /* keyed state written anew is moved in */
+    struct snapshot_target *target;
+    enum rc rc = RC_OK;
+
+    if (s->log_count == 0)
+        return RC_OK;
+    x->attempt->to_dir.copies = true;
+    target = storage_attempt_target(x->attempt, subtask_name(x, op, s));
     for (size_t i = 0; rc == RC_OK && i < s->log_count; i++) {
         rc = target->ops->publish_log(target, x->arena, &s->logs[i], err);
         count_file(x, &s->logs[i]);
     }
     storage_target_release(target);
+    x->attempt->to_dir.copies = copies;
     return rc;
 }
 
@@ -231,6 +248,8 @@ static enum rc write_all(struct export *x, struct err *err)
     for (size_t i = 0; i < m->operator_count; i++) {
         struct operator_meta *op = &m->operators[i];
 
+        for (size_t s = 0; s < op->subtask_count; s++)
+            RETURN_IF_ERR(copy_logs(x, op, &op->subtasks[s], err));
         if (x->options->key_group_count > 0) {
             RETURN_IF_ERR(regroup_operator(x, op, err));
             continue;

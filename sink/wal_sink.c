@@ -474,9 +474,9 @@ static enum rc check_marks(struct wal_sink *s, struct err *err)
             continue;
         if (!s->config.repeat_rows)
             return err_set(err, RC_STATE,
-                           "table %s has rows that came after the restored snapshot, they would be "
-                           "there twice: restore a newer snapshot, or give the table a PRIMARY KEY, "
-                           "or accept it with 'varve.sink.repeat-rows' = 'true'",
+                           "a run that went on from the restored snapshot has sent rows to table %s, "
+                           "they would be there twice: restore a newer snapshot, or give the table a "
+                           "PRIMARY KEY, or accept it with 'varve.sink.repeat-rows' = 'true'",
                            s->config.table->name);
         log_line(s->config.env->log, LOG_WARN, "rows come twice name=\"%s\" table=%s",
                  s->config.name, s->config.table->name);

@@ -161,7 +161,7 @@ static const char *taken_by(enum type_kind kind)
         return " numeric ";
     case TYPE_CHAR:
     case TYPE_VARCHAR:
-        return " text varchar bpchar name citext json jsonb uuid xml inet cidr enum ";
+        return " text varchar bpchar citext json jsonb uuid xml inet cidr enum ";
     case TYPE_BINARY:
     case TYPE_VARBINARY:
         return " bytea ";

@@ -204,6 +204,15 @@ def a_savepoint_holds_what_waits_and_can_be_moved(where):
         os.rename(saved, moved)
         code, out, _ = varve("verify", moved)
         check(code == 0, "verify: exit code %d" % code, out)
+        for more in ([], ["--max-parallelism", "64"]):
+            copy = where + "/copy%d" % len(more)
+            code, out, err = varve("export", moved, copy, "--to", "varve", *more)
+            check(code == 0, "export: exit code %d" % code, out, err)
+            same(sorted(f for f in os.listdir(copy) if f.endswith(".log")), sorted(logs), "logs of the copy")
+            same([os.stat(os.path.join(copy, f)).st_nlink for f in logs], [1] * len(logs), "names of each")
+            code, out, _ = varve("verify", copy)
+            check(code == 0, "verify of the copy: exit code %d" % code, out)
+            shutil.rmtree(copy)
         items = [i for o in inspect(moved)["snapshot"]["operators"] for s in o["subtasks"] for l in s["lists"] for i in l["items"]]
         check(any(i["what"] == "rows in logs" and i["waiting"] for i in items), "inspect shows no logs", items)
         with open(os.path.join(moved, logs[0]), "r+b") as f:

@@ -275,6 +275,7 @@ START_TEST(an_export_takes_logs_along)
                                  &err));
     recovered_release(&r);
     ck_assert(fs_exists(fs, "/export/" LOG_1));
+    ck_assert_uint_eq(result.file_count, SCENE_FILES + 2 + 1);
     ck_assert_ok(recovery_open(&scene.env, "/export", &(struct recovery_options){.digests = true}, &r,
                                &err));
     recovered_release(&r);
