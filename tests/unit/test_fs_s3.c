@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define PART_BYTES ((size_t)64 << 10)
-#define LEASE_TTL_MS 1500
+#define LEASE_TTL_MS 3000
 #define COPY_PART_BYTES ((uint64_t)100000)
 
 struct world {
@@ -574,7 +574,7 @@ START_TEST(lock_is_held_by_one_and_deserted_when_it_is_not_renewed)
         "[{\"method\":\"PUT\",\"action\":\"after\"}]"); /* and a lost answer is no second holder */
     ck_assert_ok(fs_lock(w.fs, "s3://varve/top/LOCK", &lock, &err));
     ck_assert_ok(fs_lock_say(lock, bytes_of_str("me\n"), &err));
-    clock_sleep_ns(w.env.clock, (LEASE_TTL_MS + 1500) * NS_PER_MS); /* renewed meanwhile */
+    clock_sleep_ns(w.env.clock, (LEASE_TTL_MS + 500) * NS_PER_MS); /* renewed meanwhile */
     ck_assert_rc(fs_lock(other, "s3://varve/top/LOCK", &second, &err), RC_STATE);
     ck_assert_ok(fs_lock_probe(other, "s3://varve/top/LOCK", &held, &err));
     ck_assert(held);
