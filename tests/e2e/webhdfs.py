@@ -71,6 +71,8 @@ def verified(path):
 def nothing_unnamed(hdfs):
     """Below each job's directory: what its snapshots name, notes, nothing else."""
     for directory in {"/".join(p.split("/")[:3]) for p in hdfs.files("/ck/")}:
+        if not hdfs.dirs(directory + "/taskowned"):
+            continue  # killed before it was a job's directory
         report = inspect(hdfs.uri + directory, "--files")
         named = set().union(*[named_by(c) for c in report["checkpoints"] if c["status"] == "complete"], set())
         left = [f for f in hdfs.files(directory + "/") if f not in named and
