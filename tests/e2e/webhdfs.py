@@ -33,11 +33,12 @@ def inner(path):
 
 
 def named_by(snapshot):
-    found = {inner(snapshot["path"]) + "/_metadata"}
+    """Each file's length."""
+    found = {}
     for op in snapshot["operators"]:
         for subtask in op["subtasks"]:
             for k in subtask["keyed"]:
-                found |= {inner(snapshot["path"] + "/" + f["path"]) for f in k["files"] if f["path"]}
+                found.update({inner(snapshot["path"] + "/" + f["path"]): f["size"] for f in k["files"] if f["path"]})
     return found
 
 
@@ -50,15 +51,15 @@ class Witness:
 
     def see(self, op, path, to):
         if op == "RENAME" and to.endswith("/_metadata"):
-            self.there[to] = {p for p, n in self.hdfs.tree.nodes.items() if not n.is_dir}
+            self.there[to] = {p: len(n.data) for p, n in self.hdfs.tree.nodes.items() if not n.is_dir}
 
     def judge(self):
         """Of those that are still there; how many that are."""
         seen = 0
         for path in [p for p in self.hdfs.files() if p.endswith("/_metadata")]:
             snapshot = inspect(self.hdfs.uri + os.path.dirname(path), "--files")["snapshot"]
-            missing = named_by(snapshot) - self.there[path]
-            check(not missing, "%s: named, but not there when it was published" % path, missing)
+            missing = named_by(snapshot).items() - self.there[path].items()
+            check(not missing, "%s: named, but not there with that length when it was published" % path, missing)
             seen += 1
         return seen
 
@@ -74,7 +75,8 @@ def nothing_unnamed(hdfs):
         if not hdfs.dirs(directory + "/taskowned"):
             continue  # killed before it was a job's directory
         report = inspect(hdfs.uri + directory, "--files")
-        named = set().union(*[named_by(c) for c in report["checkpoints"] if c["status"] == "complete"], set())
+        complete = [c for c in report["checkpoints"] if c["status"] == "complete"]
+        named = set().union(*[named_by(c) for c in complete], {inner(c["path"]) + "/_metadata" for c in complete})
         left = [f for f in hdfs.files(directory + "/") if f not in named and
                 not re.fullmatch("LOCK|ORIGIN|ENDED|SAVEPOINT-[0-9]+", os.path.basename(f))]
         check(not left, "%s: files that no snapshot names" % directory, left)

@@ -12,6 +12,7 @@ node before it: "CREATE-NN") meets
 """
 import http.server
 import json
+import os
 import random
 import threading
 import time
@@ -123,6 +124,7 @@ class SimWebHdfs:
     PAGE = 100  # entries of a listing's page
 
     def __init__(self, seed=1):
+        os.environ["no_proxy"] = "127.0.0.1"
         self.lock = threading.Lock()
         self.skew_ms = 0  # the server's clock against ours
         self.tree = Tree(self.wall_ms)
