@@ -534,31 +534,39 @@ static void settle_delete(struct storage *s, const char *name, bool gone)
     mutex_unlock(&s->mutex);
 }
 
-/* One condemned file. No lock is held over the unlink, which may be a slow server's: only its own name
- * waits. false: there was none. */
-static bool delete_one(struct storage *s, size_t *deleted, enum rc *rc, struct err *err)
+/* A file that begin_delete gave. No lock is held over the unlink, which may be a slow server's: only its
+ * own name waits. */
+static enum rc delete_begun(struct storage *s, const char *name, bool keep, size_t *deleted,
+                            struct err *err)
 {
     struct err local = {0};
     char path[FS_PATH_MAX];
+    enum rc rc = path_join(path, sizeof path, layout_is_log(name) ? s->taskowned_dir : s->shared_dir,
+                           name, &local);
+
+    if (rc == RC_OK && !keep)
+        rc = fs_unlink(s->env.fs, path, &local);
+    if (rc == RC_OK)
+        (*deleted)++;
+    else if (rc == RC_NOT_FOUND)
+        rc = RC_OK;
+    else
+        err_set(err, rc, "%s", local.msg);
+    settle_delete(s, name, rc == RC_OK);
+    return rc;
+}
+
+/* One condemned file. false: there was none. */
+static bool delete_one(struct storage *s, size_t *deleted, enum rc *rc, struct err *err)
+{
     const char *name;
     bool keep;
 
     *rc = RC_OK;
     if (!begin_delete(s, &name, &keep))
         return false;
-    if (name == NULL)
-        return true;
-    *rc = path_join(path, sizeof path, layout_is_log(name) ? s->taskowned_dir : s->shared_dir,
-                    name, &local);
-    if (*rc == RC_OK && !keep)
-        *rc = fs_unlink(s->env.fs, path, &local);
-    if (*rc == RC_OK)
-        (*deleted)++;
-    else if (*rc == RC_NOT_FOUND)
-        *rc = RC_OK;
-    else
-        err_set(err, *rc, "%s", local.msg);
-    settle_delete(s, name, *rc == RC_OK);
+    if (name != NULL)
+        *rc = delete_begun(s, name, keep, deleted, err);
     return true;
 }
 
@@ -578,16 +586,20 @@ enum rc storage_clean(struct storage *s, size_t *deleted, struct err *err)
     return first == RC_OK ? RC_OK : err_wrap(err, first, "clean up checkpoints");
 }
 
-void storage_release_hold(struct storage *s, uint64_t hold)
+/* What nobody needs goes at once: a job without checkpoints has nobody who cleans. */
+void storage_release_hold(struct storage *s, uint64_t hold, const char *name)
 {
     struct err err = {0};
     size_t deleted = 0;
-    enum rc rc;
+    bool gone, keep;
 
-    storage_release_uses(s, hold, false);
-    while (delete_one(s, &deleted, &rc, &err)) /* what fails is tried again by storage_clean */
-        if (rc != RC_OK)
-            log_line(s->env.log, LOG_WARN, "log not deleted yet: %s", err.msg);
+    mutex_lock(&s->mutex);
+    shared_registry_checkpoint_dropped(s->registry, hold);
+    gone = shared_registry_begin_delete(s->registry, name);
+    keep = s->keeps_logs;
+    mutex_unlock(&s->mutex);
+    if (gone && delete_begun(s, name, keep, &deleted, &err) != RC_OK) /* tried again by storage_clean */
+        log_line(s->env.log, LOG_WARN, "log not deleted yet: %s", err.msg);
 }
 
 void storage_shared_stats(struct storage *s, struct shared_registry_stats *out)

@@ -67,7 +67,7 @@ const char *storage_taskowned_dir(const struct storage *s);
  * known with another size or digest. Any thread. */
 MUST_USE enum rc storage_hold(struct storage *s, const char *name, uint64_t size_bytes,
                               struct digest128 digest, uint64_t *hold, struct err *err);
-void storage_release_hold(struct storage *s, uint64_t hold);
+void storage_release_hold(struct storage *s, uint64_t hold, const char *name);
 
 /* ---- restored snapshot (ownership) ---------------------------------------------------------- */
 

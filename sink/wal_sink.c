@@ -90,6 +90,14 @@ static enum rc add_pending(struct wal_sink *s, struct pending p, struct err *err
     return RC_OK;
 }
 
+static void release_log(struct wal_sink *s, const struct pending *p)
+{
+    char name[LOG_NAME_MAX], path[FS_PATH_MAX];
+
+    if (pending_path(s, p, name, path, NULL) == RC_OK) /* it was when it was held */
+        s->config.release(s->config.hold_ctx, p->hold, name);
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static struct log_head head_of(const struct pg_table *t, struct arena *arena)
@@ -369,7 +377,7 @@ static enum rc send_due(struct wal_sink *s, uint64_t checkpoint_id, struct err *
             break;
         s->stats.finished_parts++;
         s->stats.finished_rows += s->list[done].entry.row_count;
-        s->config.release(s->config.hold_ctx, s->list[done++].hold);
+        release_log(s, &s->list[done++]);
     }
     s->count -= done;
     if (done > 0)
@@ -413,7 +421,7 @@ static void wal_abort(struct sink *sink)
             gone = fs_unlink(s->config.env->fs, path, NULL); /* else an orphan */
     }
     for (size_t i = 0; i < s->count; i++)
-        s->config.release(s->config.hold_ctx, s->list[i].hold);
+        release_log(s, &s->list[i]);
     s->client->ops->free(s->client);
     mem_free(s->list);
     arena_free(s->arena);

@@ -39,7 +39,7 @@ struct wal_sink_config {
     /* Keeps a log for this sink; release deletes it unless a checkpoint needs it. */
     enum rc (*hold)(void *ctx, const char *name, uint64_t size_bytes, struct digest128 digest,
                     uint64_t *hold, struct err *err);
-    void (*release)(void *ctx, uint64_t hold);
+    void (*release)(void *ctx, uint64_t hold, const char *name);
     void *hold_ctx;
 };
 /* Takes the client, whatever the code. Connects, checks the table, sends what is restored. RC_STATE:

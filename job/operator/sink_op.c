@@ -112,9 +112,9 @@ static enum rc hold_log(void *ctx, const char *name, uint64_t size_bytes, struct
     return storage_hold(ctx, name, size_bytes, digest, hold, err);
 }
 
-static void release_log(void *ctx, uint64_t hold)
+static void release_log(void *ctx, uint64_t hold, const char *name)
 {
-    storage_release_hold(ctx, hold);
+    storage_release_hold(ctx, hold, name);
 }
 
 static enum rc open_postgres(struct sink_op *s, struct err *err)

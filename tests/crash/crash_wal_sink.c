@@ -62,9 +62,9 @@ static enum rc hold(void *ctx, const char *name, uint64_t size, struct digest128
 {
     return storage_hold(ctx, name, size, digest, out, err);
 }
-static void release(void *ctx, uint64_t held)
+static void release(void *ctx, uint64_t held, const char *name)
 {
-    storage_release_hold(ctx, held);
+    storage_release_hold(ctx, held, name);
 }
 
 static void job_dir(unsigned run, char out[64])

@@ -110,7 +110,7 @@ START_TEST(a_log_stays_while_its_task_or_a_checkpoint_needs_it)
     drop(1); /* the task has not sent it */
     ck_assert(there(LOG_1));
     checkpoint(2, LOG_1);
-    storage_release_hold(scene.storage, hold);
+    storage_release_hold(scene.storage, hold, LOG_1);
     ck_assert_ok(storage_clean(scene.storage, NULL, &err));
     ck_assert(there(LOG_1)); /* a restore from 2 would look for it */
     drop(2);
@@ -136,7 +136,7 @@ START_TEST(an_aborted_attempt_takes_no_log_along)
     storage_attempt_free(a);
     ck_assert_ok(storage_clean(scene.storage, NULL, &err));
     ck_assert(there(LOG_1));
-    storage_release_hold(scene.storage, hold);
+    storage_release_hold(scene.storage, hold, LOG_1);
     ck_assert_ok(storage_clean(scene.storage, NULL, &err));
     ck_assert(!there(LOG_1));
 }
@@ -212,7 +212,7 @@ START_TEST(a_savepoint_has_its_own_name_of_a_log)
     ck_assert_ok(savepoint_begin(scene.storage, 1, "/save", &a, &err));
     dir = arena_strdup(arena, storage_attempt_dir(a));
     complete(a, 1, &log, 1);
-    storage_release_hold(scene.storage, hold);
+    storage_release_hold(scene.storage, hold, LOG_1);
     ck_assert_ok(storage_clean(scene.storage, NULL, &err));
     ck_assert(!there(LOG_1));
     ck_assert_ok(recovery_open(&scene.env, dir, &(struct recovery_options){.digests = true}, &r,

@@ -27,7 +27,7 @@ static enum rc hold(void *ctx UNUSED, const char *name UNUSED, uint64_t size UNU
     held++;
     return RC_OK;
 }
-static void release(void *ctx UNUSED, uint64_t id)
+static void release(void *ctx UNUSED, uint64_t id, const char *name UNUSED)
 {
     ck_assert_uint_eq(id, 1);
     held--;
