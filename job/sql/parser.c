@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "job/sql/grammar.h"
 #include "job/sql/parser_priv.h"
+#include "job/sql/secret.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -406,6 +407,8 @@ static void explain_syntax_error(struct sql_parse *p, const struct feed *bad)
         if (at_end || t->kind == TK_SEMI)
             snprintf(found, sizeof found,
                      at_end ? "the end of the text" : "the end of the statement");
+        else if (secret_overlaps(bytes_of_str(p->source), t->pos.offset, t->pos.offset + 1))
+            snprintf(found, sizeof found, "a string");
         else
             snprintf(found, sizeof found, t->kind == TK_STRING ? "the string '%.*s'" : "'%.*s'",
                      (int)(t->len < 60 ? t->len : 60), t->text);

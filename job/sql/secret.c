@@ -43,14 +43,14 @@ static size_t skip_blanks(struct bytes t, size_t at)
     return at;
 }
 
-/* Where the quoted value begins whose key is in quotes at [from, to); 0: it is no option. */
+/* Where the quoted value begins whose key ends at `to`; 0: it is no option. A forgotten '=' makes it
+ * no less secret. */
 static size_t value_of(struct bytes t, size_t to)
 {
     size_t at = skip_blanks(t, to);
 
-    if (at >= t.len || t.data[at] != '=')
-        return 0;
-    at = skip_blanks(t, at + 1);
+    if (at < t.len && t.data[at] == '=')
+        at = skip_blanks(t, at + 1);
     return at < t.len && t.data[at] == '\'' ? at : 0;
 }
 
@@ -64,20 +64,37 @@ static bool names_secret(struct bytes t, size_t from, size_t to)
     return secret_key(key);
 }
 
-/* The next secret value, quotes included, from `at` on; false: there is none. Quotes in comments
- * may hide one, so that a comment is no quote. */
+/* Behind a comment (not a hint: options stand in it) or a name in backquotes that begins at `at`,
+ * where a quote is no quote; `at` itself: none does. */
+static size_t skip_quiet(struct bytes t, size_t at)
+{
+    uint8_t c = t.data[at], next = at + 1 < t.len ? t.data[at + 1] : 0;
+    size_t from = at;
+
+    if (c == '-' && next == '-') {
+        while (at < t.len && t.data[at] != '\n')
+            at++;
+    } else if (c == '/' && next == '*' && (at + 2 >= t.len || t.data[at + 2] != '+')) {
+        for (at += 2; at < t.len && !(t.data[at] == '/' && t.data[at - 1] == '*' && at > from + 2);)
+            at++;
+        at += at < t.len;
+    } else if (c == '`') {
+        for (at++; at < t.len && t.data[at] != '`';)
+            at++;
+        at += at < t.len;
+    }
+    return at;
+}
+
+/* The next secret value, quotes included, from `at` on; false: there is none. */
 static bool next_secret(struct bytes t, size_t at, size_t *from, size_t *to)
 {
     while (at < t.len) {
         size_t end, value;
 
-        if (t.data[at] == '-' && at + 1 < t.len && t.data[at + 1] == '-') {
-            while (at < t.len && t.data[at] != '\n')
-                at++;
-            continue;
-        }
-        if (t.data[at] != '\'') {
-            at++;
+        end = skip_quiet(t, at);
+        if (end != at || t.data[at] != '\'') {
+            at = end != at ? end : at + 1;
             continue;
         }
         end = quoted_end(t, at);
@@ -107,7 +124,15 @@ void secret_mask(const char *sql, struct buf *out)
 
 bool secret_within(struct bytes text)
 {
-    size_t from, to;
+    return secret_overlaps(text, 0, text.len);
+}
 
-    return next_secret(text, 0, &from, &to);
+bool secret_overlaps(struct bytes text, size_t from, size_t to)
+{
+    size_t at = 0, secret;
+
+    while (next_secret(text, at, &secret, &at))
+        if (secret < to && at > from)
+            return true;
+    return false;
 }

@@ -45,7 +45,7 @@ static void add_source_line(struct err *err, const char *source, uint32_t line, 
         return;
     end = start + strcspn(start, "\r\n");
     text = bytes_of(start, (size_t)(end - start));
-    if (secret_within(text))
+    if (secret_overlaps(bytes_of_str(source), (size_t)(start - source), (size_t)(end - source)))
         return;
     append(err->msg, &out, "\n  ", 3);
     for (; at < text.len && here < column + SHOWN_AFTER; here++) {

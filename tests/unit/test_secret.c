@@ -19,6 +19,15 @@ static const struct {
      "/*+ OPTIONS('password'='******') */ ('table-name' = 'password')"},
     {"('a'='b''' , 'password'='p')('token'='t')", "('a'='b''' , 'password'='******')('token'='******')"},
     {"'", "'"},
+    {"/* don't */ ('password'='p')", "/* don't */ ('password'='******')"},
+    {"/*/ don't */ ('password'='p')", "/*/ don't */ ('password'='******')"},
+    {"/**/('password'='p')/* '", "/**/('password'='******')/* '"},
+    {"`it's` ('password'='p')`", "`it's` ('password'='******')`"},
+    {"-", "-"},
+    {"/*", "/*"},
+    {"/* 'password'='p'", "/* 'password'='p'"},
+    {"('password' 'p')", "('password' '******')"},
+    {"('password' =\n\n'p'\n)", "('password' =\n\n'******'\n)"},
     {"('password' = p)", "('password' = p)"},
 };
 START_TEST(values_of_secret_options_are_masked_and_nothing_else)
@@ -33,6 +42,18 @@ START_TEST(values_of_secret_options_are_masked_and_nothing_else)
 }
 END_TEST
 
+/* A message shows one line of a script. */
+START_TEST(a_line_is_secret_when_its_value_began_before_it)
+{
+    struct bytes text = bytes_of_str("('password' =\n'p\nq'\n, 'a' = 'b')");
+
+    ck_assert(!secret_overlaps(text, 0, 13));
+    ck_assert(secret_overlaps(text, 14, 16));
+    ck_assert(secret_overlaps(text, 17, 19));
+    ck_assert(!secret_overlaps(text, 20, text.len));
+}
+END_TEST
+
 START_TEST(keys_are_secret_by_their_words)
 {
     ck_assert(secret_key("password") && secret_key("properties.sasl.PASSWORD") &&
@@ -44,4 +65,5 @@ END_TEST
 TEST_MAIN("secret",
           tcase_add_loop_test(tc, values_of_secret_options_are_masked_and_nothing_else, 0,
                               ARRAY_LEN(texts));
+          tcase_add_test(tc, a_line_is_secret_when_its_value_began_before_it);
           tcase_add_test(tc, keys_are_secret_by_their_words);)
