@@ -5,8 +5,8 @@
  * key-group prefix | key | namespace | map key; their groups must lie in the backend's range
  * (asserted: they were routed here, C1).
  *
- * Thread: all calls on the task's thread, except keyed_snapshot_write, which runs on one pool
- * thread at a time. Pointers into the store hold until the next call on the same backend, unless
+ * Thread: all calls on the task's thread, except keyed_snapshot_take and _write, which run on one
+ * pool thread at a time for each snapshot. Pointers into the store hold until the next call on the same backend, unless
  * said otherwise.
  */
 #ifndef VARVE_BACKEND_KEYED_BACKEND_H

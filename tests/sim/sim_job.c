@@ -1,6 +1,7 @@
 /* sim_job.c - a whole job in one thread: a seed chooses the order of all steps, when time passes,
  * and what goes wrong. The disk and the clock are doubles, so that a run takes milliseconds and a
- * failure is its seed: VARVE_TEST_SEED=n repeats it.
+ * failure is its seed: VARVE_TEST_SEED=n repeats it. In every second world the keyed state's
+ * snapshots share files (sim_lsm.h).
  *
  * Some lives end with a power loss at a random operation of the disk; what was not made durable may
  * be gone or torn. Before that single operations fail: an error, a full disk, half of a write, an
@@ -18,6 +19,7 @@
 #include "tests/lib/gen.h"
 #include "tests/lib/sim_clock.h"
 #include "tests/lib/sim_fs.h"
+#include "tests/lib/sim_lsm.h"
 #include "tests/lib/toy_job.h"
 
 #include <errno.h>
@@ -76,6 +78,7 @@ static void world_init(struct world *w, uint64_t seed)
     set(w, "restart-strategy.type", "fixed-delay");
     set(w, "restart-strategy.fixed-delay.attempts", "1000");
     set(w, "restart-strategy.fixed-delay.delay", "10 ms");
+    sim_lsm_use(gen_chance(&w->rng, 50));
     set(w, "execution.checkpointing.data-inline-threshold", gen_chance(&w->rng, 50) ? "0" : "20kb");
     set(w, "varve.exchange.capacity", gen_chance(&w->rng, 50) ? "1" : "8");
 }
