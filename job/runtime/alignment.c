@@ -29,8 +29,39 @@ static void remove_open(struct alignment *a, uint32_t i)
 
 static void mark_done(struct alignment *a, uint64_t id)
 {
-    if (id > a->done_id)
-        a->done_id = id;
+    uint32_t left = 0;
+
+    if (id <= a->done_id)
+        return;
+    a->done_id = id;
+    for (uint32_t i = 0; i < a->gone_count; i++)
+        if (a->gone[i] > id)
+            a->gone[left++] = a->gone[i];
+    a->gone_count = left;
+}
+
+static bool is_gone(const struct alignment *a, uint64_t id)
+{
+    for (uint32_t i = 0; i < a->gone_count; i++)
+        if (a->gone[i] == id)
+            return true;
+    return false;
+}
+
+/* An older one may still be under way. When there are more than can be remembered, the oldest of
+ * them and all before it count as given up. */
+static void mark_gone(struct alignment *a, uint64_t id)
+{
+    uint64_t least = UINT64_MAX;
+
+    if (id <= a->done_id || is_gone(a, id))
+        return;
+    if (a->gone_count == ALIGNMENT_OPEN_MAX) {
+        for (uint32_t i = 0; i < a->gone_count; i++)
+            least = a->gone[i] < least ? a->gone[i] : least;
+        mark_done(a, least);
+    }
+    a->gone[a->gone_count++] = id;
 }
 
 static void give_up(struct alignment *a, uint32_t i, struct alignment_result *r)
@@ -105,10 +136,12 @@ struct alignment_result alignment_barrier(struct alignment *a, uint32_t channel,
         c->last_id = b->checkpoint_id;
     give_up_skipped(a, before, b->checkpoint_id, &r);
     if (!find_open(a, b->checkpoint_id, &at)) {
-        if (b->checkpoint_id <= a->done_id)
+        if (b->checkpoint_id <= a->done_id || is_gone(a, b->checkpoint_id))
             return r; /* whole or given up already */
-        if (a->open_count > 0 && a->open[a->open_count - 1].checkpoint_id > b->checkpoint_id)
+        if (a->open_count > 0 && a->open[a->open_count - 1].checkpoint_id > b->checkpoint_id) {
+            r.aborted[r.aborted_count++] = b->checkpoint_id;
             return r; /* another channel is past it without having delivered it */
+        }
         if (a->open_count == ALIGNMENT_OPEN_MAX)
             give_up(a, 0, &r);
         a->open[a->open_count++] = *b;
@@ -140,8 +173,17 @@ bool alignment_abort(struct alignment *a, uint64_t checkpoint_id)
         remove_open(a, at);
         unblock_all(a);
     }
-    mark_done(a, checkpoint_id);
+    mark_gone(a, checkpoint_id);
     return was_open;
+}
+
+uint64_t alignment_newest(const struct alignment *a)
+{
+    uint64_t newest = 0;
+
+    for (uint32_t i = 0; i < a->channel_count; i++)
+        newest = a->channels[i].last_id > newest ? a->channels[i].last_id : newest;
+    return newest;
 }
 
 void alignment_skip(struct alignment *a, uint64_t checkpoint_id)

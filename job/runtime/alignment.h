@@ -30,6 +30,8 @@ struct alignment {
     struct barrier open[ALIGNMENT_OPEN_MAX];
     uint64_t
         done_id; /* newest barrier that is whole or given up: older or equal ones are ignored */
+    uint32_t gone_count; /* newer ones that were given up elsewhere, while older ones go on */
+    uint64_t gone[ALIGNMENT_OPEN_MAX];
 };
 /* What follows from an event. */
 struct alignment_result {
@@ -49,6 +51,9 @@ struct alignment_result alignment_end(struct alignment *a, uint32_t channel);
 bool alignment_abort(struct alignment *a, uint64_t checkpoint_id);
 /* The barrier came another way (all channels have ended): ignore it from now on. */
 void alignment_skip(struct alignment *a, uint64_t checkpoint_id);
+/* The newest barrier that any channel delivered; 0: none. What is behind it has been given out, so that
+ * a snapshot for it or for one before, if it was not made then, can't be made any more (C6). */
+uint64_t alignment_newest(const struct alignment *a);
 static inline bool alignment_blocked(const struct alignment *a, uint32_t channel)
 {
     return a->channels[channel].blocked || a->channels[channel].ended;

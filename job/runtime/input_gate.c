@@ -179,6 +179,11 @@ void input_gate_skip(struct input_gate *gate, uint64_t checkpoint_id)
     alignment_skip(&gate->alignment, checkpoint_id);
 }
 
+uint64_t input_gate_newest(const struct input_gate *gate)
+{
+    return alignment_newest(&gate->alignment);
+}
+
 uint32_t input_gate_queued(const struct input_gate *gate)
 {
     uint32_t n = 0;

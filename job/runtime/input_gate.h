@@ -39,6 +39,7 @@ void input_gate_next(struct input_gate *gate, int64_t now_mono_ns, struct gate_i
 void input_gate_abort(struct input_gate *gate, uint64_t checkpoint_id);
 /* The barrier came by message, all channels having ended. */
 void input_gate_skip(struct input_gate *gate, uint64_t checkpoint_id);
+uint64_t input_gate_newest(const struct input_gate *gate); /* alignment_newest */
 uint32_t input_gate_queued(const struct input_gate *gate); /* elements waiting, a moment's view */
 
 #endif

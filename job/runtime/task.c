@@ -277,16 +277,8 @@ static enum rc poll_source(struct task *t, int64_t now, enum step_result *result
 
 static void decline_unaligned(struct task *t, const struct gate_item *item)
 {
-    for (uint32_t i = 0; i < item->aborted_count; i++) {
-        struct task_event *ev = task_event_new(t, TASK_EVENT_DECLINED);
-
-        ev->checkpoint_id = item->aborted[i];
-        err_set(&ev->err, RC_CANCELLED,
-                "%s: a newer barrier came before checkpoint %llu was aligned", t->name,
-                (unsigned long long)item->aborted[i]);
-        task_drop_trigger(t, item->aborted[i]);
-        task_send(t, ev);
-    }
+    for (uint32_t i = 0; i < item->aborted_count; i++)
+        task_decline_unaligned(t, item->aborted[i]);
 }
 
 static enum rc take_input(struct task *t, int64_t now, enum step_result *result, struct err *err)

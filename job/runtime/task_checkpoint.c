@@ -49,9 +49,23 @@ void task_add_trigger(struct task *t, const struct task_message *m)
     t->triggers[t->trigger_count++] = (struct task_trigger){m->barrier, m->target, m->release};
 }
 
+void task_decline_unaligned(struct task *t, uint64_t checkpoint_id)
+{
+    struct task_event *ev = task_event_new(t, TASK_EVENT_DECLINED);
+
+    ev->checkpoint_id = checkpoint_id;
+    err_set(&ev->err, RC_CANCELLED, "%s: a newer barrier came before checkpoint %llu was aligned",
+            t->name, (unsigned long long)checkpoint_id);
+    task_drop_trigger(t, checkpoint_id);
+    task_send(t, ev);
+}
+
 void task_next_trigger(struct task *t, int64_t now)
 {
     (void)now;
+    while (t->gate != NULL && t->trigger_count > 0 &&
+           t->triggers[0].barrier.checkpoint_id <= input_gate_newest(t->gate))
+        task_decline_unaligned(t, t->triggers[0].barrier.checkpoint_id); /* C6 */
     if (t->trigger_count == 0 || t->stopped_for != 0)
         return;
     t->barrier_held = true;

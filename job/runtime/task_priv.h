@@ -110,6 +110,8 @@ MUST_USE enum rc chain_give_watermark(struct task *t, uint32_t index, int64_t wa
 void task_add_trigger(struct task *t, const struct task_message *m);
 void task_drop_trigger(struct task *t, uint64_t checkpoint_id);
 void task_drop_triggers(struct task *t);
+/* The coordinator is told that this barrier was not, and will not be, aligned here. */
+void task_decline_unaligned(struct task *t, uint64_t checkpoint_id);
 /* A source, or a task without living inputs: the next trigger is the barrier. */
 void task_next_trigger(struct task *t, int64_t now);
 /* The held barrier can be dealt with now: data ended first if it asks for that, and no other
