@@ -132,6 +132,10 @@ def kills_at_random_moments_leave_each_row_once(where):
         parallelism = rng.choice([1, 2, 3])
         job = Job(where, both(where, ROWS // 3, parallelism, backend=rng.choice(["hashmap", "rocksdb"])), ["--resume"])
         try:
+            if rng.random() < 0.2:
+                time.sleep(rng.random() * 0.5)
+                SERVER.stop()
+                SERVER.start()
             job.process.wait(0.15 + rng.random() * 1.3)
         except subprocess.TimeoutExpired:
             job.process.kill()
