@@ -2,11 +2,10 @@
  *
  * What differs from a local disk: a file's name appears whole at fs_sync or fs_close, never before,
  * and nothing can be appended then; success is durable, fs_sync_dir does nothing; a directory is
- * there when its mark
- * ("dir/", an empty object) or anything below it is, so that one without a mark is gone with its
- * last file (fs_rmdir of what is not there: RC_OK); fs_rename copies and then deletes; there are no
- * links, and fs_reflink copies on the server. fs_open_append: RC_UNSUPPORTED. A lock is a lease
- * (remote_lease.h). Thread: any.
+ * there when its mark ("dir/", an empty object) or anything below it is, so that one without a mark
+ * is gone with its last file (fs_rmdir of what is not there: RC_OK); fs_rename copies and then
+ * deletes; there are no links, and fs_reflink copies on the server. fs_open_append: RC_UNSUPPORTED.
+ * A lock is a lease (remote_lease.h). Thread: any.
  */
 #ifndef VARVE_BASE_FS_S3_H
 #define VARVE_BASE_FS_S3_H

@@ -1,6 +1,5 @@
 /* s3_options.h - which S3 server and whose keys: the options s3.*, else the variables of Amazon's
- * tools, else a profile of
- * ~/.aws/credentials.
+ * tools, else a profile of ~/.aws/credentials.
  *
  * Keys come whole from one place: a name from here is never paired with a secret from there.
  * Thread: any.
