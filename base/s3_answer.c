@@ -57,11 +57,15 @@ static void on_start(void *ctx, const XML_Char *name, const XML_Char **attribute
     buf_clear(&w->text);
 }
 
+/* Once stopped, expat still tells the end of an empty element, which on_start has not noted. */
 static void on_end(void *ctx, const XML_Char *name)
 {
     struct walk *w = ctx;
-    enum rc rc = w->fn(w->ctx, w->path, buf_bytes(&w->text), w->err);
+    enum rc rc;
 
+    if (w->rc != RC_OK)
+        return;
+    rc = w->fn(w->ctx, w->path, buf_bytes(&w->text), w->err);
     buf_clear(&w->text);
     w->path_len -= strlen(name);
     if (--w->depth > 0)
@@ -75,6 +79,8 @@ static void on_text(void *ctx, const XML_Char *text, int len)
 {
     struct walk *w = ctx;
 
+    if (w->rc != RC_OK)
+        return;
     if (w->text.len + (size_t)len > S3_ANSWER_TEXT_MAX)
         stop(w, err_set(w->err, RC_LIMIT, "%s: %s of the answer is longer than %d bytes", w->what,
                         w->path, S3_ANSWER_TEXT_MAX));

@@ -69,6 +69,9 @@ static const struct {
 } refused[] = {
     {"", RC_CORRUPT, "no XML"},
     {"<html><body>hello</body></html>", RC_CORRUPT, "is a <html>, not a <ListBucketResult>"},
+    /* refused at its start, an empty element ends all the same */
+    {"<html/>", RC_CORRUPT, "is a <html>"},
+    {LIST("<a><a><a><a><a><a><a><a/></a></a></a></a></a></a></a>"), RC_LIMIT, "deeper than 8"},
     {LIST("<IsTruncated>true</IsTruncated>"), RC_CORRUPT, "does not say how to go on"},
     {LIST("<Contents><Size>1</Size></Contents>"), RC_CORRUPT, "no key"},
     {LIST("<Contents><Key>a</Key><Size>-1</Size></Contents>"), RC_CORRUPT, "no number"},
