@@ -156,7 +156,7 @@ enum rc webhdfs_call(struct webhdfs *w, const struct webhdfs_call *call, struct 
 {
     int64_t start = clock_mono_ns(w->clock);
     struct bytes nodes[NODES_MAX];
-    uint32_t count = nodes_of(call->path, nodes), skipped = 0, tries = 0;
+    uint32_t count = nodes_of(call->path, nodes), skipped = 0, tries = 1;
     bool uncertain = false;
     struct outcome o;
     struct err local;
@@ -177,8 +177,9 @@ enum rc webhdfs_call(struct webhdfs *w, const struct webhdfs_call *call, struct 
             if (++skipped % count != 0) /* all others first, at once */
                 continue;
         }
-        if (!http_client_pause(w->client, start, ++tries))
+        if (!http_client_pause(w->client, start, tries))
             break;
+        tries++;
     }
     if (repeated != NULL)
         *repeated = uncertain;
@@ -186,5 +187,6 @@ enum rc webhdfs_call(struct webhdfs *w, const struct webhdfs_call *call, struct 
         return rc;
     if (err != NULL)
         *err = local;
-    return err_wrap(err, rc, "%s %s", call->op, call->path);
+    return tries == 1 ? err_wrap(err, rc, "%s %s", call->op, call->path)
+                      : err_wrap(err, rc, "%s %s: %u tries", call->op, call->path, tries);
 }

@@ -524,8 +524,11 @@ enum rc http_send(struct http_client *client, const struct http_request *request
     if (rc == RC_OK)
         return RC_OK;
     http_url_shown(request->url, &shown);
-    rc = err_set(err, rc, "%s %s: %s (%u %s)", request->method, buf_cstr(&shown), local.msg,
-                 (unsigned)made, made == 1 ? "try" : "tries");
+    if (request->once)
+        rc = err_set(err, rc, "%s %s: %s", request->method, buf_cstr(&shown), local.msg);
+    else
+        rc = err_set(err, rc, "%s %s: %s (%u %s)", request->method, buf_cstr(&shown), local.msg,
+                     (unsigned)made, made == 1 ? "try" : "tries");
     buf_release(&shown);
     return rc;
 }

@@ -220,7 +220,7 @@ def what_cannot_be_is_said(where):
         code, _, err = varve("verify", hdfs.uri + "/ck", *quick)
         check(code == 3 and "status 503: busy" in err, "a busy server", code, err)
     code, _, err = varve("verify", hdfs.uri + "/ck", *quick)
-    check(code == 3 and hdfs.uri in err and "(1 try)" in err, "no server", code, err)
+    check(code == 3 and hdfs.uri in err and "2 tries" in err, "no server", code, err)
     for path, word in (("hdfs:///ck", "host:port"), ("gs://b/ck", "gs://")):
         code, _, err = varve("inspect", path)
         check(code != 0 and word in err, path, code, err)
