@@ -7,6 +7,7 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <strings.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ struct http_client {
     CURL *idle[IDLE_MAX] GUARDED_BY(mutex); /* each keeps its connection */
     size_t idle_count GUARDED_BY(mutex);
     pid_t pid GUARDED_BY(mutex); /* whose connections they are */
+    _Atomic bool down; /* a request's tries were used up, and nothing worked since */
 };
 
 struct http_headers_out {
@@ -450,6 +452,8 @@ static enum rc try_once(struct http_client *client, const struct http_request *r
         curl_easy_getinfo(x.curl, CURLINFO_RESPONSE_CODE, &status);
         answer->status = (int)status;
         *again = request->retry && http_status_may_pass(answer->status);
+        if (!http_status_may_pass(answer->status))
+            atomic_store(&client->down, false);
     } else {
         *again = !x.too_long && !is_final(code) && (request->retry || was_not_sent(code));
         rc = explain(&x, code, err);
@@ -493,6 +497,8 @@ static bool pause_before_next(struct http_client *client, int64_t start_mono_ns,
         pause = asked_ms;
     if (tries_made >= config->tries ||
         (config->total_timeout_ms > 0 && spent + pause > config->total_timeout_ms))
+        atomic_store(&client->down, true);
+    if (atomic_load(&client->down))
         return false;
     clock_sleep_ns(config->clock, pause * NS_PER_MS);
     return true;

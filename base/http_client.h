@@ -3,7 +3,8 @@
  * One request is one buffer out and one buffer in. A connection that makes no progress for stall_timeout_ms is given
  * up. Tried again, with growing pauses (a quarter of them random, Retry-After of the server respected): what could not
  * be sent at all, and of requests marked `retry` whatever ended without a whole answer or with a status that
- * may pass (408, 429, 500, 502, 503, 504). Secrets never reach messages: see http_url_shown.
+ * may pass (408, 429, 500, 502, 503, 504). Once the tries of a request are used up, others are tried once only until one works: who
+ * cleans up behind a server that is gone does not wait for it each time. Secrets never reach messages: see http_url_shown.
  * Thread: a client from any thread (it keeps idle connections under a mutex); a request belongs to its caller. After a
  * fork the child has connections of its own.
  */

@@ -7,6 +7,7 @@ no snapshot names (C4). The same on a real cluster: scripts/check-storage hdfs."
 import os
 import random
 import re
+import subprocess
 import sys
 import time
 
@@ -21,7 +22,7 @@ QUICK = ["-D", "varve.remote.lock-ttl=%d s" % TTL_S, "-D", "varve.remote.backoff
 
 
 def job_sql(where, hdfs, backend="rocksdb", rate=None, retained=2, **more):
-    more = {"execution.checkpointing.dir": hdfs.uri + "/ck", "state.backend.rocksdb.localdir": where + "/local",
+    more = {"execution.checkpointing.dir": hdfs.uri + "/ck" if hdfs else "", "state.backend.rocksdb.localdir": where + "/local",
             "execution.checkpointing.data-inline-threshold": "1kb", **more}
     return (settings(where, backend, 2, "50 ms", retained=retained, **more) + sequence("seq", ROWS, rate) +
             files_table("o", FORMULA_COLUMNS, where + "/out") + "INSERT INTO o %s;\n" % FORMULA)
@@ -204,6 +205,24 @@ def one_of_two_name_nodes_is_active(where):
         verified(both + "/ck")
         code, _, err = varve("inspect", standby.uri + "/ck", "-D", "varve.remote.tries=2")
         check(code == 3 and "StandbyException" in err, "a standby alone", code, err)
+
+
+@test
+def a_server_that_goes_for_good_holds_nobody_up(where):
+    """Each of the many requests of an end would wait for all its tries."""
+    lib = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")
+    server = subprocess.Popen([sys.executable, os.path.join(lib, "sim_webhdfs.py")], stdout=subprocess.PIPE, text=True)
+    uri = server.stdout.readline().strip()
+    try:
+        job = Job(where, job_sql(where, None, rate=5000, **{"execution.checkpointing.dir": uri + "/ck"}), ["-D", "varve.remote.tries=6"])
+        job.wait_checkpoints(2)
+    finally:
+        server.kill()
+        server.wait()
+    begin = time.monotonic()
+    same(job.wait(), 1, "exit code")
+    check(time.monotonic() - begin < 20, "it took %.0f s" % (time.monotonic() - begin), job.said())
+    check("6 tries" in job.err, "the tries are not told", job.said())
 
 
 @test

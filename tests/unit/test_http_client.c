@@ -159,7 +159,22 @@ START_TEST(tries_end_and_the_message_counts_them)
     ck_assert_rc_msg(http_send(client, &request, &answer, &err), RC_IO,
                      "/p?op=OPEN&delegation=***&x=1: ");
     ck_assert_uint_ge(answer.tries, 3);
+}
+END_TEST
+
+/* Nobody waits twice for a server that is gone; the first answer makes it one to be waited for again. */
+START_TEST(after_tries_in_vain_one_is_enough_until_one_works)
+{
+    static const struct loopback_answer answers[6] = {{0}, {0}, {0}, {.text = FINE}, {0}, {.text = FINE}};
+    struct http_request request;
+
+    server = loopback_http_new(answers, 6);
+    request = to("GET", "/");
+    ck_assert_rc_msg(http_send(client, &request, &answer, &err), RC_IO, "(3 tries)");
+    ck_assert_ok(http_send(client, &request, &answer, &err)); /* the 4th, at once */
+    ck_assert_ok(http_send(client, &request, &answer, &err)); /* 5th and 6th */
     ck_assert_rc_msg(http_send(client, &request, &answer, &err), RC_IO, "(3 tries)"); /* refused now */
+    ck_assert_rc_msg(http_send(client, &request, &answer, &err), RC_IO, "(1 try)");
 }
 END_TEST
 
@@ -327,6 +342,7 @@ TEST_MAIN("http_client", {
     tcase_add_loop_test(tc, what_is_not_idempotent_is_sent_once, 0, 2);
     tcase_add_loop_test(tc, a_repetition_by_curl_is_counted_or_prevented, 0, 2);
     tcase_add_test(tc, tries_end_and_the_message_counts_them);
+    tcase_add_test(tc, after_tries_in_vain_one_is_enough_until_one_works);
     tcase_add_test(tc, the_last_busy_answer_is_the_callers);
     tcase_add_loop_test(tc, the_server_may_ask_for_a_longer_pause_up_to_the_longest, 0, 2);
     tcase_add_test(tc, an_answer_too_long_is_a_limit_but_a_refusal_is_kept);
