@@ -13,6 +13,7 @@
 #define BY " by="
 #define TTL_MAX_MS ((int64_t)24 * 3600 * 1000) /* what a damaged text may say is bounded */
 #define TICKS_PER_TTL 3
+#define TRIES_MAX 3 /* of one write */
 
 struct lease {
     struct lease_keeper *keeper;
@@ -104,10 +105,11 @@ static enum rc look(struct lease_keeper *k, const char *path, struct found *out,
     return rc == RC_OK || rc == RC_NOT_FOUND ? RC_OK : err_set(err, rc, "%s", local.msg);
 }
 
+/* The version may be out of date though the object is ours: when the answer to an earlier write was
+ * lost. Then the text there is that write's, so it is written once more. */
 static enum rc write_text(struct lease *lease, int64_t ttl_ms, struct err *err) REQUIRES(lease->writing)
 {
     struct lease_keeper *k = lease->keeper;
-    struct err local = {0};
     char by[PROCESS_MARK_MAX];
     struct buf text = {0};
     struct found found;
@@ -115,16 +117,24 @@ static enum rc write_text(struct lease *lease, int64_t ttl_ms, struct err *err) 
 
     process_mark(by);
     lease_format(&text, buf_bytes(&lease->said), lease->id, ttl_ms, by);
-    rc = k->ops->write(k->ctx, lease->path, buf_bytes(&text), lease->version, &local);
+    for (int tries = 1;; tries++) {
+        struct err local = {0};
+
+        rc = k->ops->write(k->ctx, lease->path, buf_bytes(&text), lease->version, &local);
+        if (rc == RC_OK)
+            break;
+        if (rc != RC_EXISTS || tries == TRIES_MAX) {
+            err_set(err, rc, "%s", local.msg);
+            break;
+        }
+        GOTO_IF_ERR(look(k, lease->path, &found, err));
+        if (!found.there || found.id != lease->id)
+            GOTO_IF_ERR(err_set(err, RC_STATE, "%s: somebody else holds it now", lease->path));
+        memcpy(lease->version, found.version, sizeof found.version);
+    }
+out:
     buf_release(&text);
-    if (rc != RC_EXISTS)
-        return rc == RC_OK ? RC_OK : err_set(err, rc, "%s", local.msg);
-    /* Ours after all, when the answer to an earlier write was lost. */
-    RETURN_IF_ERR(look(k, lease->path, &found, err));
-    if (!found.there || found.id != lease->id)
-        return err_set(err, RC_STATE, "%s: somebody else holds it now", lease->path);
-    memcpy(lease->version, found.version, sizeof found.version);
-    return RC_OK;
+    return rc;
 }
 
 /* ---- writing them anew ----------------------------------------------------------------------- */

@@ -168,6 +168,25 @@ START_TEST(a_lost_answer_is_not_taken_for_another_holder)
 }
 END_TEST
 
+/* What a lost answer left there is an older text: what is to be written now is written. */
+START_TEST(a_stale_version_is_no_excuse_for_not_writing)
+{
+    ck_assert_ok(lease_take(ours, PATH, &lease, &err));
+    mutex_lock(&object.mutex);
+    object.version++; /* an earlier write of ours, whose answer never came */
+    mutex_unlock(&object.mutex);
+    ck_assert_ok(lease_say(lease, bytes_of_str("x\n"), &err));
+    ck_assert(bytes_start_with(buf_bytes(&object.text), bytes_of_str("x lease=")));
+    object.loses_answer = true;
+    ck_assert_ok(lease_say(lease, bytes_of_str("y\n"), &err));
+    ck_assert(bytes_start_with(buf_bytes(&object.text), bytes_of_str("y lease=")));
+    object.version++;
+    lease_release(lease);
+    lease = NULL;
+    ck_assert(!is_held());
+}
+END_TEST
+
 START_TEST(a_server_that_refuses_is_no_holder)
 {
     object.refuses = true;
@@ -242,6 +261,7 @@ TEST_MAIN("remote_lease", {
     tcase_add_test(tc, it_is_written_anew_while_it_is_held);
     tcase_add_test(tc, a_lost_answer_is_not_taken_for_another_holder);
     tcase_add_test(tc, a_dead_process_of_this_machine_holds_nothing);
+    tcase_add_test(tc, a_stale_version_is_no_excuse_for_not_writing);
     tcase_add_test(tc, a_server_that_refuses_is_no_holder);
     tcase_add_loop_test(tc, a_text_is_a_lease_or_not, 0, (int)ARRAY_LEN(texts));
 })
