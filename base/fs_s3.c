@@ -428,7 +428,7 @@ static enum rc s3_mkdir(struct fs *fs, const char *path, struct err *err)
     if (name.key[0] == '\0') /* never made here: a stat says whether it is there */
         return refuse(err, RC_EXISTS, EEXIST, "make directory", path, "this is a bucket");
     RETURN_IF_ERR(s3_put(c, &name, "/", (struct bytes){NULL, 0}, false, err));
-    if (s3_client_condition(c) == S3_CONDITION_UNKNOWN)
+    if (s3_client_condition(c, S3_AT_PUT) == S3_CONDITION_UNKNOWN)
         return s3_probe_condition(c, &name, err);
     return RC_OK;
 }

@@ -19,7 +19,7 @@ struct s3_client {
     struct env env;
     bool https;
     char *host; /* of the endpoint, with its port */
-    atomic_int condition;
+    atomic_int conditions[S3_CONDITION_PLACES];
     struct mutex mutex;
     struct rng rng GUARDED_BY(mutex);
 };
@@ -145,19 +145,20 @@ bool s3_client_try_again(struct s3_client *c, uint32_t tries)
     return true;
 }
 
-enum s3_condition s3_client_condition(struct s3_client *c)
+enum s3_condition s3_client_condition(struct s3_client *c, enum s3_condition_at at)
 {
-    return (enum s3_condition)atomic_load(&c->condition);
+    return (enum s3_condition)atomic_load(&c->conditions[at]);
 }
 
-void s3_client_learn_condition(struct s3_client *c, enum s3_condition condition)
+void s3_client_learn_condition(struct s3_client *c, enum s3_condition_at at,
+                               enum s3_condition condition)
 {
-    if (atomic_exchange(&c->condition, (int)condition) != (int)condition &&
+    if (atomic_exchange(&c->conditions[at], (int)condition) != (int)condition &&
         condition == S3_CONDITION_IGNORED)
         log_line(c->env.log, LOG_WARN,
-                 "the S3 server does not keep the condition If-None-Match: names are looked for "
+                 "the S3 server does not keep the condition If-None-Match at %s: names are looked for "
                  "before they are taken, which does not stop two writers at one time host=%s",
-                 c->host);
+                 at == S3_AT_PUT ? "a PUT" : "the end of a multipart upload", c->host);
 }
 
 void s3_client_writer(struct s3_client *c, char out[S3_WRITER_LEN + 1])

@@ -81,10 +81,12 @@ MUST_USE enum rc s3_length(const struct s3_name *name, const struct http_answer 
                            uint64_t *bytes, struct err *err);
 
 /* Whether the server keeps the condition "only if there is none yet" (If-None-Match: *), as far as
- * is known. */
+ * is known, at a PUT (also of a lease) and at the end of a multipart upload: some keep it at one of
+ * them alone. */
 enum s3_condition { S3_CONDITION_UNKNOWN, S3_CONDITION_KEPT, S3_CONDITION_IGNORED };
-enum s3_condition s3_client_condition(struct s3_client *c);
-void s3_client_learn_condition(struct s3_client *c,
+enum s3_condition_at { S3_AT_PUT, S3_AT_COMPLETE, S3_CONDITION_PLACES };
+enum s3_condition s3_client_condition(struct s3_client *c, enum s3_condition_at at);
+void s3_client_learn_condition(struct s3_client *c, enum s3_condition_at at,
                                enum s3_condition condition); /* says IGNORED once */
 #define S3_WRITER_LEN 32
 /* A mark that no other writer has. */

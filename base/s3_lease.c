@@ -99,7 +99,7 @@ static enum rc write_lease(void *ctx, const char *path, struct bytes text,
     const struct http_header headers[] = {
         {S3_WRITER_HEADER, writer},
         {version[0] == '\0' ? "if-none-match" : "if-match", version[0] == '\0' ? "*" : expected}};
-    bool conditional = s3_client_condition(ctx) != S3_CONDITION_IGNORED, there, ours;
+    bool conditional = s3_client_condition(ctx, S3_AT_PUT) != S3_CONDITION_IGNORED, there, ours;
     struct http_answer answer = {0};
     struct s3_name name;
     struct s3_call call = {.method = "PUT",

@@ -54,6 +54,12 @@ static enum rc check_free(struct s3_client *c, const struct s3_name *name, const
     return rc == RC_OK ? refuse_taken(name, key_suffix, err) : rc;
 }
 
+/* Of a conditional write. */
+static enum s3_condition_at place_of(const struct s3_call *call)
+{
+    return strcmp(call->method, "PUT") == 0 ? S3_AT_PUT : S3_AT_COMPLETE;
+}
+
 /* The answer to a conditional write that was not 2xx, in terms of what lies there now. */
 static enum rc settle(struct s3_client *c, const struct s3_call *call,
                       const struct http_answer *answer, const char *writer, struct err *err)
@@ -62,7 +68,7 @@ static enum rc settle(struct s3_client *c, const struct s3_call *call,
     enum rc rc;
 
     if (answer->status == 412)
-        s3_client_learn_condition(c, S3_CONDITION_KEPT);
+        s3_client_learn_condition(c, place_of(call), S3_CONDITION_KEPT);
     rc = look(c, call->name, call->key_suffix, writer, &ours, err);
     if (rc == RC_OK)
         return ours ? RC_OK : refuse_taken(call->name, call->key_suffix, err);
@@ -79,22 +85,24 @@ static bool refuses_condition(const struct http_answer *answer)
             strcmp(problem.code, "NotImplemented") == 0);
 }
 
-/* A write whose last header is the condition: sent without it where the server keeps none, and once
- * more when another write to that key was under way (409). */
+/* A write whose last header is the condition: sent without it, after a look, where the server keeps
+ * none, and once more when another write to that key was under way (409). */
 static enum rc send_new(struct s3_client *c, struct s3_call *call, const char *writer,
                         struct http_answer *answer, struct err *err)
 {
     size_t header_count = call->header_count;
 
     for (uint32_t tries = 1;; tries++) {
-        bool conditional = s3_client_condition(c) != S3_CONDITION_IGNORED;
+        bool conditional = s3_client_condition(c, place_of(call)) != S3_CONDITION_IGNORED;
 
+        if (!conditional)
+            RETURN_IF_ERR(check_free(c, call->name, call->key_suffix, err));
         call->header_count = conditional ? header_count : header_count - 1;
         RETURN_IF_ERR(s3_send(c, call, answer, err));
         if (s3_succeeded(answer))
             return RC_OK;
         if (conditional && refuses_condition(answer)) {
-            s3_client_learn_condition(c, S3_CONDITION_IGNORED);
+            s3_client_learn_condition(c, place_of(call), S3_CONDITION_IGNORED);
             continue;
         }
         if (answer->status == 409 && s3_client_try_again(c, tries))
@@ -123,7 +131,7 @@ enum rc s3_put(struct s3_client *c, const struct s3_name *name, const char *key_
     if (replace) {
         rc = s3_do(c, &call, &answer, err);
     } else {
-        if (s3_client_condition(c) != S3_CONDITION_KEPT)
+        if (s3_client_condition(c, S3_AT_PUT) == S3_CONDITION_UNKNOWN)
             GOTO_IF_ERR(check_free(c, name, key_suffix, err));
         rc = send_new(c, &call, writer, &answer, err);
     }
@@ -141,9 +149,9 @@ enum rc s3_probe_condition(struct s3_client *c, const struct s3_name *name, stru
     enum rc rc = s3_send(c, &call, &answer, err);
 
     if (rc == RC_OK && answer.status == 412)
-        s3_client_learn_condition(c, S3_CONDITION_KEPT);
+        s3_client_learn_condition(c, S3_AT_PUT, S3_CONDITION_KEPT);
     else if (rc == RC_OK && (s3_succeeded(&answer) || refuses_condition(&answer)))
-        s3_client_learn_condition(c, S3_CONDITION_IGNORED);
+        s3_client_learn_condition(c, S3_AT_PUT, S3_CONDITION_IGNORED);
     http_answer_release(&answer);
     return rc;
 }
@@ -170,7 +178,7 @@ enum rc s3_upload_new(struct s3_client *c, const struct s3_name *name, struct s3
     struct s3_upload *u;
 
     *out = NULL;
-    if (s3_client_condition(c) != S3_CONDITION_KEPT)
+    if (s3_client_condition(c, S3_AT_PUT) != S3_CONDITION_KEPT)
         RETURN_IF_ERR(check_free(c, name, NULL, err));
     u = mem_calloc(1, sizeof *u);
     u->client = c;
@@ -548,10 +556,32 @@ static enum rc note_upload(void *ctx, const struct s3_upload_line *line, struct 
     return RC_OK;
 }
 
+static void uploads_query(struct buf *query, struct buf *prefix, struct buf *next_key,
+                          struct buf *next_id)
+{
+    buf_clear(query);
+    s3_query_add(query, "encoding-type", "url");
+    if (next_key->len > 0)
+        s3_query_add(query, "key-marker", buf_cstr(next_key));
+    s3_query_add(query, "prefix", buf_cstr(prefix));
+    if (next_key->len > 0)
+        s3_query_add(query, "upload-id-marker", buf_cstr(next_id));
+    s3_query_add(query, "uploads", "");
+    (void)buf_cstr(query);
+}
+
+static void keep_marker(struct buf *last, const struct buf *next)
+{
+    buf_clear(last);
+    buf_append(last, next->data, next->len);
+}
+
 static enum rc list_uploads(struct s3_client *c, const struct s3_name *dir, struct leftovers *l,
                             struct err *err)
 {
     struct buf query = {0}, prefix = {0}, next_key = {0}, next_id = {0};
+    struct buf last_key = {0}, last_id = {0};
+    int order;
     struct s3_name bucket = *dir;
     struct http_answer answer = {0};
     struct s3_call call = {.method = "GET", .name = &bucket};
@@ -560,15 +590,10 @@ static enum rc list_uploads(struct s3_client *c, const struct s3_name *dir, stru
     bucket.key[0] = '\0';
     buf_printf(&prefix, "%s/", dir->key);
     do {
-        buf_clear(&query);
-        s3_query_add(&query, "encoding-type", "url");
-        if (next_key.len > 0)
-            s3_query_add(&query, "key-marker", buf_cstr(&next_key));
-        s3_query_add(&query, "prefix", buf_cstr(&prefix));
-        if (next_key.len > 0)
-            s3_query_add(&query, "upload-id-marker", buf_cstr(&next_id));
-        s3_query_add(&query, "uploads", "");
-        call.query = buf_cstr(&query);
+        keep_marker(&last_key, &next_key);
+        keep_marker(&last_id, &next_id);
+        uploads_query(&query, &prefix, &next_key, &next_id);
+        call.query = (const char *)query.data;
         GOTO_IF_ERR(s3_send(c, &call, &answer, err));
         if (answer.status == 501)
             goto out;
@@ -576,12 +601,21 @@ static enum rc list_uploads(struct s3_client *c, const struct s3_name *dir, stru
             GOTO_IF_ERR(s3_refused(c, &call, &answer, err));
         GOTO_IF_ERR(s3_answer_uploads(buf_bytes(&answer.body), "list of multipart uploads",
                                       note_upload, l, &next_key, &next_id, err));
+        order = bytes_cmp(buf_bytes(&next_key), buf_bytes(&last_key));
+        if (order == 0)
+            order = bytes_cmp(buf_bytes(&next_id), buf_bytes(&last_id));
+        if (next_key.len > 0 && order <= 0)
+            GOTO_IF_ERR(err_set(err, RC_CORRUPT,
+                                "list uploads below s3://%s/%s: the server goes in circles",
+                                dir->bucket, dir->key));
     } while (next_key.len > 0);
 out:
     buf_release(&query);
     buf_release(&prefix);
     buf_release(&next_key);
     buf_release(&next_id);
+    buf_release(&last_key);
+    buf_release(&last_id);
     http_answer_release(&answer);
     return rc;
 }

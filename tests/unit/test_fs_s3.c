@@ -401,6 +401,17 @@ START_TEST(list_without_an_end_is_refused)
 }
 END_TEST
 
+START_TEST(list_of_uploads_without_an_end_is_refused)
+{
+    struct err err = {0};
+    size_t dropped;
+
+    set("{\"lists_in_circles\": true}");
+    ck_assert_rc_msg(fs_drop_unfinished(w.fs, "s3://varve/top", 0, &dropped, &err), RC_CORRUPT,
+                     "in circles");
+}
+END_TEST
+
 START_TEST(what_is_there_is_told_from_what_is_not)
 {
     struct err err = {0};
@@ -698,6 +709,27 @@ START_TEST(without_conditions_a_look_guards_the_name)
 }
 END_TEST
 
+/* Some servers keep the condition at a PUT but do not know it at the end of a multipart upload. */
+START_TEST(condition_that_one_call_lacks_is_kept_at_the_others)
+{
+    struct buf content = random_bytes(3 * PART_BYTES);
+    struct err err = {0};
+    struct fs_file *a, *b;
+
+    faults("[{\"method\":\"POST\",\"match\":\"uploadId\",\"action\":\"no_condition\",\"count\":99}]");
+    put("s3://varve/top/large", buf_bytes(&content));
+    ck_assert_ok(fs_create(w.fs, "s3://varve/top/f", &a, &err));
+    ck_assert_ok(fs_append(a, bytes_of_str("late"), &err));
+    ck_assert_ok(fs_create(w.fs, "s3://varve/top/f", &b, &err));
+    ck_assert_ok(fs_append(b, buf_bytes(&content), &err));
+    put("s3://varve/top/f", bytes_of_str("first"));
+    ck_assert_rc(fs_close(&a, &err), RC_EXISTS);
+    ck_assert_rc(fs_close(&b, &err), RC_EXISTS); /* by a look */
+    has("s3://varve/top/f", bytes_of_str("first"));
+    buf_release(&content);
+}
+END_TEST
+
 START_TEST(file_that_is_replaced_while_it_is_read_is_an_error)
 {
     struct buf content = random_bytes(300000);
@@ -743,6 +775,7 @@ TEST_MAIN("fs_s3", tcase_add_unchecked_fixture(tc, start_server, stop_server);
           tcase_add_test(tc, directory_lists_what_lies_right_in_it);
           tcase_add_test(tc, list_of_what_was_not_asked_for_is_refused);
           tcase_add_test(tc, list_without_an_end_is_refused);
+          tcase_add_test(tc, list_of_uploads_without_an_end_is_refused);
           tcase_add_test(tc, what_is_there_is_told_from_what_is_not);
           tcase_add_test(tc, what_is_removed_is_gone);
           tcase_add_loop_test(tc, copies_stay_on_the_server, 0, 2);
@@ -756,5 +789,6 @@ TEST_MAIN("fs_s3", tcase_add_unchecked_fixture(tc, start_server, stop_server);
                               (int)ARRAY_LEN(lasting));
           tcase_add_test(tc, publish_whose_answer_is_lost_is_found_out);
           tcase_add_test(tc, without_conditions_a_look_guards_the_name);
+          tcase_add_test(tc, condition_that_one_call_lacks_is_kept_at_the_others);
           tcase_add_test(tc, file_that_is_replaced_while_it_is_read_is_an_error);
           tcase_add_test(tc, wrong_key_is_told_without_the_key))

@@ -13,6 +13,7 @@ Faults are rules: {"method", "match" (regular expressions of the method, and in 
     after         done, then closed without a word    short    half of the body, then closed
     slow:250      done after so many ms               200      200 with an error in it, nothing done
     timeout       400 RequestTimeout, nothing done
+    no_condition  501 when there is an If-None-Match, nothing done
     kill:before   `victim` gets SIGKILL, nothing done kill:after   done, then SIGKILL
 In a test they are set by `server.faults`, from elsewhere by PUT /_sim/faults with a JSON list; likewise /_sim/set and /_sim/reset;
 /_sim/requests and /_sim/uploads answer with what happened.
@@ -201,6 +202,10 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
             return self.hang_up()
         if action and action.startswith("status:"):
             return self.refuse(int(action[7:]), "SlowDown", "Please reduce your request rate.")
+        if action == "no_condition":
+            if self.headers.get("if-none-match"):
+                return self.refuse(501, "NotImplemented", "A header you provided implies functionality that is not implemented")
+            action = None
         if action == "timeout":
             return self.refuse(400, "RequestTimeout", "Your socket connection was not read from or written to in time.")
         if action == "200":
@@ -430,8 +435,11 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
                  % (quoted(key, "/"), name, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)))
                  for name, (of, key, _, _, began) in sorted(self.sim.uploads.items())
                  if of == bucket and key.startswith(query.get("prefix", ""))]
-        return 200, [], ("<ListMultipartUploadsResult %s><IsTruncated>false</IsTruncated>%s</ListMultipartUploadsResult>"
-                         % (NS, "".join(lines)))
+        more = "<IsTruncated>false</IsTruncated>"
+        if self.sim.lists_in_circles:
+            more = ("<IsTruncated>true</IsTruncated><NextKeyMarker>again</NextKeyMarker>"
+                    "<NextUploadIdMarker>1</NextUploadIdMarker>")
+        return 200, [], "<ListMultipartUploadsResult %s>%s%s</ListMultipartUploadsResult>" % (NS, more, "".join(lines))
 
 
 def main():
