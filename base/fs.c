@@ -515,6 +515,13 @@ bool fs_exists(struct fs *fs, const char *path)
     return fs_stat(fs, path, &st, NULL) == RC_OK;
 }
 
+bool fs_is_absent(struct fs *fs, const char *path)
+{
+    struct fs_stat st;
+
+    return fs_stat(fs, path, &st, NULL) == RC_NOT_FOUND;
+}
+
 /* ---- paths ---------------------------------------------------------------------------------- */
 
 static enum rc path_put(char *out, size_t cap, const char *part, size_t len, size_t *at,

@@ -161,6 +161,8 @@ MUST_USE enum rc fs_remove_tree(struct fs *fs, const char *path, struct err *err
 /* Content of `from` into the new file `to`, synced (not its directory). */
 MUST_USE enum rc fs_copy(struct fs *fs, const char *from, const char *to, struct err *err);
 bool fs_exists(struct fs *fs, const char *path);
+/* For certain: no when it cannot be looked at. */
+bool fs_is_absent(struct fs *fs, const char *path);
 /* "<dir>/<name>"; RC_LIMIT when it does not fit. */
 MUST_USE enum rc path_join(char *out, size_t cap, const char *dir, const char *name, struct err *err);
 /* Last component, borrowed from path. */

@@ -101,7 +101,7 @@ bool job_dir_is_deserted(struct fs *fs, const char *job_dir)
     if (made_as[0] == '\0' || strcmp(made_as, job_dir) == 0)
         return true;
     return path_join(path, sizeof path, made_as, LAYOUT_LOCK, NULL) == RC_OK &&
-           (!fs_exists(fs, path) || lock_is_free(fs, path));
+           (fs_is_absent(fs, path) || lock_is_free(fs, path));
 }
 
 enum rc job_dir_probe(struct fs *fs, const char *job_dir, bool *in_use,
@@ -128,13 +128,6 @@ enum rc job_dir_probe(struct fs *fs, const char *job_dir, bool *in_use,
     return RC_OK;
 }
 
-bool job_dir_in_use(struct fs *fs, const char *job_dir, char holder[JOB_DIR_HOLDER_MAX])
-{
-    bool in_use;
-
-    return job_dir_probe(fs, job_dir, &in_use, holder, NULL) == RC_OK && in_use;
-}
-
 bool job_dir_is_copy(struct fs *fs, const char *job_dir)
 {
     char path[FS_PATH_MAX], who[JOB_DIR_HOLDER_MAX], made_as[FS_PATH_MAX];
@@ -144,7 +137,7 @@ bool job_dir_is_copy(struct fs *fs, const char *job_dir)
     read_holder(fs, path, who, made_as);
     return made_as[0] != '\0' && strcmp(made_as, job_dir) != 0 &&
            path_join(path, sizeof path, made_as, LAYOUT_LOCK, NULL) == RC_OK &&
-           fs_exists(fs, path);
+           !fs_is_absent(fs, path);
 }
 
 /* ---- a retained checkpoint's shared files --------------------------------------------------- */

@@ -20,10 +20,8 @@ MUST_USE enum rc job_dir_lock(struct fs *fs, const char *job_dir, const char *ho
 bool job_dir_is_deserted(struct fs *fs, const char *job_dir);
 
 #define JOB_DIR_HOLDER_MAX 512
-/* A running job holds its LOCK; `holder` (NULL: not asked): who that says it is. */
-bool job_dir_in_use(struct fs *fs, const char *job_dir, char holder[JOB_DIR_HOLDER_MAX]);
-
-/* The same for who must not be wrong: what keeps it from being told is the code. */
+/* Whether a running job holds its LOCK; `holder` (NULL: not asked): who that says it is. What keeps it
+ * from being told is the code. */
 MUST_USE enum rc job_dir_probe(struct fs *fs, const char *job_dir, bool *in_use,
                                char holder[JOB_DIR_HOLDER_MAX], struct err *err);
 

@@ -85,7 +85,7 @@ static enum rc note_name(void *ctx, const char *name, struct err *err)
     if (layout_parse_checkpoint(name, &id) && id > c->newest_completed) {
         RETURN_IF_ERR(path_join(dir, sizeof dir, c->dir, name, err));
         RETURN_IF_ERR(path_join(path, sizeof path, dir, LAYOUT_METADATA, err));
-        if (fs_exists(c->fs, path))
+        if (!fs_is_absent(c->fs, path))
             c->newest_completed = id;
     }
     return RC_OK;
@@ -177,7 +177,7 @@ static bool came_to_nothing(struct fs *fs, const char *job_dir)
     return job_dir_is_deserted(fs, job_dir) && look_into(fs, job_dir, &c) &&
            c.newest_completed == 0 &&
            path_join(path, sizeof path, job_dir, LAYOUT_ENDED, NULL) == RC_OK &&
-           !fs_exists(fs, path);
+           fs_is_absent(fs, path);
 }
 
 static enum rc note_begun(void *ctx, const char *name, struct err *err)

@@ -92,9 +92,18 @@ static bool counts(const struct choice *ch, const struct candidate *k)
         return false; /* of other statements: no reason why these should not run */
     if (ch->own_known)
         return k->group->fingerprint == NULL || came_from_own(ch, k);
-    if (!by_path && job_dir_in_use(ch->fs, k->group->dir, NULL))
-        return false; /* another job, of that name */
     return by_path || (!is_claimed(ch, k) && candidate_barred_by(k) == NULL);
+}
+
+/* Another job, of that name, that runs: nothing of it counts. */
+static enum rc is_anothers(const struct choice *ch, const struct candidate *k, bool *yes,
+                           struct err *err)
+{
+    *yes = false;
+    if (ch->options->job_name == NULL || ch->own_known || is_own(ch, k) ||
+        (k->rc != RC_OK && k->group->job_name == NULL))
+        return RC_OK;
+    return job_dir_probe(ch->fs, k->group->dir, yes, NULL, err);
 }
 
 static void find_own(struct choice *ch)
@@ -263,6 +272,7 @@ static enum rc consider(struct choice *ch, struct fs *fs, const struct candidate
     struct err local = {0};
     const char *reason;
     enum rc rc = k->rc;
+    bool in_use = false;
 
     *done = true;
     if (k->kind == CANDIDATE_OVER && rc != RC_OK)
@@ -273,7 +283,8 @@ static enum rc consider(struct choice *ch, struct fs *fs, const struct candidate
         return ch->begun != NULL ? begin_again(ch->begun, err)
                                  : refuse_over(ch, k->group, true, err);
     if (k->kind == CANDIDATE_BEGUN) {
-        if (job_dir_in_use(fs, k->group->dir, holder))
+        RETURN_IF_ERR(job_dir_probe(fs, k->group->dir, &in_use, holder, err));
+        if (in_use)
             return refuse_running(k, holder, err);
         if (ch->begun == NULL)
             ch->begun = k;
@@ -282,7 +293,9 @@ static enum rc consider(struct choice *ch, struct fs *fs, const struct candidate
     }
     if (ch->options->names_shared && !ch->own_known)
         return refuse_doubtful(ch, k, err);
-    if (ch->options->job_name != NULL && job_dir_in_use(fs, k->group->dir, holder))
+    if (ch->options->job_name != NULL)
+        RETURN_IF_ERR(job_dir_probe(fs, k->group->dir, &in_use, holder, err));
+    if (in_use)
         return refuse_running(k, holder, err);
     if (candidate_barred_by(k) != NULL) {
         if (ch->barred_by == NULL)
@@ -314,9 +327,12 @@ enum rc recovery_choose(struct fs *fs, const char *dir, const struct candidates 
     r->skips = ARENA_ARRAY(r->arena, c->count, struct recovery_skip);
     find_own(&ch);
     for (size_t i = 0; i < c->count; i++) {
-        bool done;
+        bool done, anothers;
 
         if (!counts(&ch, &c->items[i]))
+            continue;
+        RETURN_IF_ERR(is_anothers(&ch, &c->items[i], &anothers, err));
+        if (anothers)
             continue;
         RETURN_IF_ERR(consider(&ch, fs, &c->items[i], &done, err));
         if (done) {

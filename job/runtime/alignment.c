@@ -15,10 +15,16 @@ void alignment_release(struct alignment *a)
     *a = (struct alignment){0};
 }
 
-static void unblock_all(struct alignment *a)
+/* Some barrier has come to its end: a channel stays blocked while it waits for another (C6). */
+static void unblock(struct alignment *a)
 {
-    for (uint32_t i = 0; i < a->channel_count; i++)
-        a->channels[i].blocked = false;
+    for (uint32_t i = 0; i < a->channel_count; i++) {
+        struct alignment_channel *c = &a->channels[i];
+
+        c->blocked = false;
+        for (uint32_t o = 0; o < a->open_count && !c->ended; o++)
+            c->blocked |= a->open[o].exactly_once && a->open[o].checkpoint_id == c->last_id;
+    }
 }
 
 static void remove_open(struct alignment *a, uint32_t i)
@@ -71,7 +77,7 @@ static void give_up(struct alignment *a, uint32_t i, struct alignment_result *r)
     r->aborted[r->aborted_count++] = id;
     mark_done(a, id);
     remove_open(a, i);
-    unblock_all(a);
+    unblock(a);
 }
 
 /* Open barriers older than `id` that a channel, whose newest before was `before`, has skipped. */
@@ -109,7 +115,7 @@ static void complete_if_whole(struct alignment *a, struct alignment_result *r)
             give_up(a, 0, r);
         remove_open(a, 0);
         mark_done(a, r->barrier.checkpoint_id);
-        unblock_all(a);
+        unblock(a);
         return;
     }
 }
@@ -171,7 +177,7 @@ bool alignment_abort(struct alignment *a, uint64_t checkpoint_id)
 
     if (was_open) {
         remove_open(a, at);
-        unblock_all(a);
+        unblock(a);
     }
     mark_gone(a, checkpoint_id);
     return was_open;

@@ -691,9 +691,11 @@ void driver_ack(struct checkpoint_driver *d, struct task_event *ev_take)
     };
 
     /* The attempt that it completes is the final one: none may begin after it. */
-    if (is_last_of_final(d, a, ev_take))
+    if (is_last_of_final(d, a, ev_take)) {
         for (uint32_t i = 0; i < d->task_count; i++)
             feed_task(d, EVENT_TASK_END_OF_DATA, i);
+        a = find_attempt(d, ev_take->checkpoint_id); /* its time may have been over */
+    }
     if (a != NULL && !a->complete && a->acks[ev_take->task] == NULL)
         a->acks[ev_take->task] = ev_take;
     else

@@ -41,6 +41,9 @@ static const struct {
     {"at least once: skipped one is declined", 2, false, "a1 a2 b2 !1 =2"},
     {"at least once: end", 2, false, "a1 a2 b$ !1 =2"},
     {"at least once: abort", 2, false, "a1 a2 x1 b1 b2 =2"},
+    {"a savepoint's block stays when an older at-least-once barrier is whole", 2, false,
+     "a1 #  a!2 #a b1 =1 #a b!2 =2 #"},
+    {"and when that is given up", 2, false, "a1 # a!2 #a x1 #a b!2 =2 #"},
     {"at least once: late older one", 2, false, "a2 b1 !1 b2 =2"},
 };
 
@@ -66,7 +69,8 @@ START_TEST(order_gives_the_expected_answers)
     snprintf(script, sizeof script, "%s", orders[_i].script);
     alignment_init(&a, orders[_i].channels);
     for (char *w = strtok_r(script, " ", &save); w != NULL; w = strtok_r(NULL, " ", &save)) {
-        uint64_t id = strtoull(w + 1, NULL, 10);
+        bool savepoint = w[1] == '!'; /* exactly once in any mode */
+        uint64_t id = strtoull(w + 1 + savepoint, NULL, 10);
 
         if (w[0] == '=') {
             ck_assert_msg(r.complete && r.barrier.checkpoint_id == id, "%s: at %s", orders[_i].name,
@@ -97,7 +101,7 @@ START_TEST(order_gives_the_expected_answers)
             else
                 r = alignment_barrier(&a, (uint32_t)(w[0] - 'a'),
                                       &(struct barrier){.checkpoint_id = id,
-                                                        .exactly_once = orders[_i].exactly_once});
+                                                        .exactly_once = savepoint || orders[_i].exactly_once});
         }
     }
     ck_assert_msg(complete_seen || !r.complete, "%s: unexpected completion at the end",

@@ -590,6 +590,20 @@ START_TEST(a_running_job_is_not_resumed)
 }
 END_TEST
 
+/* Whether it runs cannot be told: that is no reason to go on from it. */
+START_TEST(a_job_whose_lock_cannot_be_looked_at_is_not_resumed)
+{
+    origin(JOB_DIR, MINE, 1, NULL);
+    fault_fs_add(fs, (struct fault){.kinds = FAULT_STAT,
+                                    .path = "*/LOCK",
+                                    .times = UINT64_MAX,
+                                    .os_errno = EIO});
+    ck_assert_rc_msg(newest_of("/ckpt", "scene"), RC_IO, "LOCK");
+    fault_fs_clear(fs);
+    ck_assert_ok(newest_of("/ckpt", "scene"));
+}
+END_TEST
+
 START_TEST(of_several_jobs_in_a_root_that_of_the_same_name_is_taken)
 {
     struct recovery_options by_name = {.preferred_name = "another"};
@@ -756,6 +770,7 @@ TEST_MAIN("recovery", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, of_two_jobs_of_one_name_each_goes_on_with_its_own);
           tcase_add_test(tc, a_run_of_changed_statements_that_went_on_counts);
           tcase_add_test(tc, a_running_job_is_not_resumed);
+          tcase_add_test(tc, a_job_whose_lock_cannot_be_looked_at_is_not_resumed);
           tcase_add_test(tc, of_several_jobs_in_a_root_that_of_the_same_name_is_taken);
           tcase_add_test(tc, a_start_from_nothing_after_the_end_begins_again);
           tcase_add_test(tc, a_mistaken_start_from_nothing_loses_nothing);

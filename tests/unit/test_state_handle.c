@@ -32,7 +32,9 @@ START_TEST(copy_of_a_subtask_outlives_the_original)
         KEYED_ROCKS, {3, 4}, 128, arena_strdup(from, "id"), 1, &desc, 2, files, 2, offsets, 42, 99};
     struct bytes items[2] = {bytes_of(arena_copy(from, "xyz", 3), 3), {NULL, 0}};
     struct list_state list = {arena_strdup(from, "pos"), LIST_UNION, 2, items};
-    struct subtask_state s = {5, false, 1, &keyed, 1, &list}, copy;
+    struct state_file log = {
+        .local_name = "", .scope = FILE_TASKOWNED, .path = arena_strdup(from, "../taskowned/l"), .size_bytes = 7};
+    struct subtask_state s = {5, false, 1, &keyed, 1, &list, 1, &log}, copy;
     uint64_t full, fresh;
 
     subtask_state_copy(to, &s, &copy);
@@ -42,6 +44,7 @@ START_TEST(copy_of_a_subtask_outlives_the_original)
     memset(&desc, 0xAA, sizeof desc);
     memset(items, 0xAA, sizeof items);
     memset(&keyed, 0xAA, sizeof keyed);
+    memset(&log, 0xAA, sizeof log);
     arena_free(from);
     ck_assert_uint_eq(copy.subtask_index, 5);
     ck_assert_str_eq(copy.keyed[0].states[0].key_type, "ROW<INT>");
@@ -53,8 +56,9 @@ START_TEST(copy_of_a_subtask_outlives_the_original)
     ck_assert_int_eq(copy.keyed[0].ttl_clock_ms, 99);
     ck_assert_bytes_str(copy.lists[0].items[0], "xyz");
     ck_assert_uint_eq(copy.lists[0].items[1].len, 0);
+    ck_assert_str_eq(copy.logs[0].path, "../taskowned/l");
     subtask_state_sizes(&copy, &full, &fresh);
-    ck_assert_uint_eq(full, 106);
+    ck_assert_uint_eq(full, 113);
     ck_assert_uint_eq(fresh, 6);
     arena_free(to);
 }
