@@ -109,6 +109,24 @@ enum rc webhdfs_rename_file(struct webhdfs *w, const char *from, const char *to,
     return err_wrap(err, rc, "rename to %s", to);
 }
 
+enum rc webhdfs_name_file(struct webhdfs *w, const char *from, const char *to,
+                          const struct webhdfs_status *written, enum fs_publish_mode mode,
+                          struct err *err)
+{
+    struct webhdfs_status st;
+
+    RETURN_IF_ERR(webhdfs_rename_file(w, from, to, written->file_id, mode, err));
+    RETURN_IF_ERR(webhdfs_stat(w, to, &st, err));
+    if (st.file_id == written->file_id && st.size_bytes == written->size_bytes)
+        return RC_OK;
+    if (mode == FS_PUBLISH_NEW) /* it can only have come by that rename */
+        (void)!webhdfs_delete(w, to, NULL);
+    return err_set(err, RC_IO,
+                   "rename to %s: file %" PRIu64 " of %" PRIu64 " bytes got that name instead of file %" PRIu64
+                   " of %" PRIu64 " bytes",
+                   to, st.file_id, st.size_bytes, written->file_id, written->size_bytes);
+}
+
 enum rc webhdfs_delete(struct webhdfs *w, const char *path, struct err *err)
 {
     struct webhdfs_call call = {
@@ -209,12 +227,12 @@ static enum rc hdfs_publish(struct fs *fs, const char *dir, const char *temp, co
                             struct bytes content, enum fs_publish_mode mode, struct err *err)
 {
     char temp_path[FS_PATH_MAX], path[FS_PATH_MAX];
-    uint64_t file_id;
+    struct webhdfs_status written;
 
     RETURN_IF_ERR(path_join(temp_path, sizeof temp_path, dir, temp, err));
     RETURN_IF_ERR(path_join(path, sizeof path, dir, name, err));
-    RETURN_IF_ERR(webhdfs_put(webhdfs_of(fs), temp_path, content, &file_id, err));
-    return webhdfs_rename_file(webhdfs_of(fs), temp_path, path, file_id, mode, err);
+    RETURN_IF_ERR(webhdfs_put(webhdfs_of(fs), temp_path, content, &written, err));
+    return webhdfs_name_file(webhdfs_of(fs), temp_path, path, &written, mode, err);
 }
 
 /* ---- directories ----------------------------------------------------------------------------- */
@@ -243,6 +261,21 @@ out:
     return rc;
 }
 
+/* The page after that one. */
+static enum rc list_on(struct webhdfs *w, const char *path, webhdfs_entry_fn *fn, void *ctx,
+                       struct webhdfs_page *page, struct err *err)
+{
+    struct webhdfs_page before = *page;
+
+    if (before.last[0] == '\0')
+        return err_set(err, RC_CORRUPT, "list %s: an empty page, but %" PRIu64 " are left", path,
+                       before.left);
+    RETURN_IF_ERR(list_page(w, path, true, fn, ctx, page, err));
+    if (strcmp(page->last, before.last) == 0 && page->left > 0)
+        return err_set(err, RC_CORRUPT, "list %s: the server goes in circles", path);
+    return RC_OK;
+}
+
 static enum rc list_all(struct webhdfs *w, const char *path, webhdfs_entry_fn *fn, void *ctx,
                         struct err *err)
 {
@@ -253,10 +286,7 @@ static enum rc list_all(struct webhdfs *w, const char *path, webhdfs_entry_fn *f
     if (!atomic_load(&w->no_batches)) {
         rc = list_page(w, path, true, fn, ctx, &page, &local);
         while (rc == RC_OK && page.left > 0)
-            rc = page.last[0] == '\0'
-                     ? err_set(&local, RC_CORRUPT, "list %s: an empty page, but %" PRIu64 " are left",
-                               path, page.left)
-                     : list_page(w, path, true, fn, ctx, &page, &local);
+            rc = list_on(w, path, fn, ctx, &page, &local);
         if (page.last[0] != '\0' || (rc != RC_INVALID && rc != RC_UNSUPPORTED)) {
             if (rc != RC_OK && err != NULL && err->rc == RC_OK)
                 *err = local;
@@ -345,8 +375,7 @@ static enum rc lease_write(void *ctx, const char *path, struct bytes text,
 {
     struct webhdfs *w = ctx;
     char temp[FS_PATH_MAX], found[LEASE_VERSION_MAX];
-    struct webhdfs_status st;
-    uint64_t file_id;
+    struct webhdfs_status st, written;
     enum rc rc;
 
     if (version[0] != '\0') {
@@ -356,17 +385,17 @@ static enum rc lease_write(void *ctx, const char *path, struct bytes text,
             return refuse(err, EEXIST, "replace", path);
     }
     RETURN_IF_ERR(webhdfs_temp_path(w, path, temp, err));
-    RETURN_IF_ERR(webhdfs_put(w, temp, text, &file_id, err));
-    rc = webhdfs_rename_file(w, temp, path, file_id,
+    RETURN_IF_ERR(webhdfs_put(w, temp, text, &written, err));
+    rc = webhdfs_rename_file(w, temp, path, written.file_id,
                              version[0] == '\0' ? FS_PUBLISH_NEW : FS_PUBLISH_REPLACE, err);
     if (rc != RC_OK) {
         (void)!webhdfs_delete(w, temp, NULL); /* what stays is a temporary name: swept */
         return rc;
     }
     RETURN_IF_ERR(webhdfs_stat(w, path, &st, err));
-    if (st.file_id != file_id)
+    if (st.file_id != written.file_id)
         return refuse(err, EEXIST, "replace", path);
-    snprintf(version, LEASE_VERSION_MAX, "%" PRIu64, file_id);
+    snprintf(version, LEASE_VERSION_MAX, "%" PRIu64, written.file_id);
     return RC_OK;
 }
 

@@ -167,18 +167,31 @@ static enum rc append_piece(struct webhdfs *w, const char *path, uint64_t before
     }
 }
 
-enum rc webhdfs_put(struct webhdfs *w, const char *path, struct bytes content, uint64_t *file_id,
-                    struct err *err)
+/* CREATE makes directories that are missing, which would hide a mistake: a directory that was removed stays removed to
+ * us, also when this CREATE made another one. */
+static enum rc create_file(struct webhdfs *w, const char *path, struct bytes data, struct err *err)
 {
-    struct webhdfs_status st;
+    struct webhdfs_status before, after;
+    char dir[FS_PATH_MAX];
 
-    RETURN_IF_ERR(send_piece(w, path, true, content, NULL, err));
-    RETURN_IF_ERR(webhdfs_stat(w, path, &st, err));
-    *file_id = st.file_id;
-    if (st.size_bytes == content.len)
+    RETURN_IF_ERR(path_dir(dir, sizeof dir, path, err));
+    RETURN_IF_ERR(webhdfs_stat(w, dir, &before, err));
+    RETURN_IF_ERR(send_piece(w, path, true, data, NULL, err));
+    RETURN_IF_ERR(webhdfs_stat(w, dir, &after, err));
+    if (after.file_id == before.file_id)
+        return RC_OK;
+    return err_os(err, ENOENT, "write %s: its directory was removed meanwhile", path);
+}
+
+enum rc webhdfs_put(struct webhdfs *w, const char *path, struct bytes content,
+                    struct webhdfs_status *written, struct err *err)
+{
+    RETURN_IF_ERR(create_file(w, path, content, err));
+    RETURN_IF_ERR(webhdfs_stat(w, path, written, err));
+    if (written->size_bytes == content.len)
         return RC_OK;
     return err_set(err, RC_IO, "write %s: it has %" PRIu64 " bytes instead of %zu", path,
-                   st.size_bytes, content.len);
+                   written->size_bytes, content.len);
 }
 
 enum rc webhdfs_create(struct fs *fs, const char *path, struct fs_file **out, struct err *err)
@@ -201,24 +214,13 @@ enum rc webhdfs_create(struct fs *fs, const char *path, struct fs_file **out, st
     return RC_OK;
 }
 
-/* CREATE makes directories that are missing, which would hide a mistake: a directory that is gone stays gone. */
-static enum rc check_dir(struct webhdfs *w, const char *path, struct err *err)
-{
-    char dir[FS_PATH_MAX];
-    struct webhdfs_status st;
-
-    RETURN_IF_ERR(path_dir(dir, sizeof dir, path, err));
-    return webhdfs_stat(w, dir, &st, err);
-}
-
 static enum rc flush(struct webhdfs_file *f, struct err *err)
 {
     struct webhdfs *w = webhdfs_of(f->base.fs);
 
     if (!f->begun) {
-        RETURN_IF_ERR(check_dir(w, f->base.path, err));
         f->begun = true;
-        RETURN_IF_ERR(send_piece(w, f->temp, true, buf_bytes(&f->piece), NULL, err));
+        RETURN_IF_ERR(create_file(w, f->temp, buf_bytes(&f->piece), err));
     } else {
         RETURN_IF_ERR(append_piece(w, f->temp, f->sent_bytes, buf_bytes(&f->piece), err));
     }
@@ -258,7 +260,7 @@ static enum rc finish(struct webhdfs_file *f, struct err *err)
     if (st.size_bytes != f->sent_bytes)
         return err_set(err, RC_IO, "write %s: %s has %" PRIu64 " bytes instead of %" PRIu64,
                        f->base.path, f->temp, st.size_bytes, f->sent_bytes);
-    RETURN_IF_ERR(webhdfs_rename_file(w, f->temp, f->base.path, st.file_id, FS_PUBLISH_NEW, err));
+    RETURN_IF_ERR(webhdfs_name_file(w, f->temp, f->base.path, &st, FS_PUBLISH_NEW, err));
     f->done = true;
     return RC_OK;
 }

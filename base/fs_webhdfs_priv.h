@@ -53,6 +53,11 @@ MUST_USE enum rc webhdfs_stat(struct webhdfs *w, const char *path, struct webhdf
 /* The file of that id gets the name `to`: a new one, or that of the file it replaces. */
 MUST_USE enum rc webhdfs_rename_file(struct webhdfs *w, const char *from, const char *to,
                                      uint64_t file_id, enum fs_publish_mode mode, struct err *err);
+/* That, of a file that was just written, and a look at what got the name: a data node that is late with an earlier try
+ * of CREATE may put another file in its place. */
+MUST_USE enum rc webhdfs_name_file(struct webhdfs *w, const char *from, const char *to,
+                                   const struct webhdfs_status *written, enum fs_publish_mode mode,
+                                   struct err *err);
 MUST_USE enum rc webhdfs_delete(struct webhdfs *w, const char *path, struct err *err);
 /* A new temporary name beside `path`. */
 MUST_USE enum rc webhdfs_temp_path(struct webhdfs *w, const char *path, char out[FS_PATH_MAX],
@@ -71,8 +76,8 @@ enum rc webhdfs_close(struct fs_file *, struct err *);
 void webhdfs_abandon(struct fs_file *);
 enum rc webhdfs_lock(struct fs *, const char *path, struct fs_file **out, struct err *);
 enum rc webhdfs_lock_say(struct fs_file *lock, struct bytes text, struct err *);
-/* A file at `path`, which is replaced; *file_id: 0 when the server tells none. */
+/* A file at `path`, which is replaced, in a directory that is there. */
 MUST_USE enum rc webhdfs_put(struct webhdfs *w, const char *path, struct bytes content,
-                             uint64_t *file_id, struct err *err);
+                             struct webhdfs_status *written, struct err *err);
 
 #endif

@@ -100,13 +100,14 @@ static void asked(size_t i, const char *line)
     ck_assert_msg(strncmp(request, line, strlen(line)) == 0, "request %zu: %.200s instead of %s", i, request, line);
 }
 
-/* Up to the first append: is the name free, is the directory there, CREATE in two steps. */
+/* Up to the first append: is the name free, is the directory there, CREATE in two steps, is it the same directory. */
 static void plan_begin(void)
 {
     plan("404 Not Found", MISSING);
     plan("200 OK", DIR_STATUS);
     plan("200 OK", HERE);
     plan("201 Created", "");
+    plan("200 OK", DIR_STATUS);
 }
 
 static enum rc write_file(size_t len)
@@ -131,6 +132,7 @@ START_TEST(a_large_file_is_made_in_pieces_and_named_at_the_end)
     plan("200 OK", "");
     plan_status(7, PIECE + 5);
     plan("200 OK", "");
+    plan_status(7, PIECE + 5);
     start();
     ck_assert_ok(write_file(PIECE + 5));
     asked(0, "GET /webhdfs/v1/d/f?op=GETFILESTATUS&user.name=me HTTP");
@@ -139,10 +141,10 @@ START_TEST(a_large_file_is_made_in_pieces_and_named_at_the_end)
     ck_assert_ptr_nonnull(strstr(loopback_http_request(server, 2), "op=CREATE&user.name=me&overwrite=true&noredirect=true"));
     asked(3, "PUT /data HTTP");
     ck_assert_ptr_nonnull(strstr(loopback_http_request(server, 3), "Content-Length: 16777216\r\n"));
-    asked(4, "POST /webhdfs/v1/d/.tmp-");
-    asked(5, "POST /data HTTP");
-    ck_assert_ptr_nonnull(strstr(loopback_http_request(server, 5), "Content-Length: 5\r\n"));
-    ck_assert_ptr_nonnull(strstr(loopback_http_request(server, 7), "op=RENAME&user.name=me&destination=/d/f&renameoptions=NONE"));
+    asked(5, "POST /webhdfs/v1/d/.tmp-");
+    asked(6, "POST /data HTTP");
+    ck_assert_ptr_nonnull(strstr(loopback_http_request(server, 6), "Content-Length: 5\r\n"));
+    ck_assert_ptr_nonnull(strstr(loopback_http_request(server, 8), "op=RENAME&user.name=me&destination=/d/f&renameoptions=NONE"));
 }
 END_TEST
 
@@ -159,6 +161,7 @@ START_TEST(an_append_whose_answer_was_lost_is_done_once)
     }
     plan_status(7, PIECE + 5);
     plan("200 OK", "");
+    plan_status(7, PIECE + 5);
     start();
     ck_assert_ok(write_file(PIECE + 5));
     ck_assert_uint_eq(loopback_http_count(server), planned);
@@ -174,7 +177,7 @@ START_TEST(half_an_append_is_a_failure_and_the_temporary_file_goes)
     plan("200 OK", "{\"boolean\":true}"); /* DELETE */
     start();
     ck_assert_rc(write_file(PIECE + 5), RC_IO);
-    asked(7, "DELETE /webhdfs/v1/d/.tmp-");
+    asked(8, "DELETE /webhdfs/v1/d/.tmp-");
 }
 END_TEST
 
@@ -185,7 +188,83 @@ START_TEST(a_file_that_came_out_short_gets_no_name)
     plan("200 OK", "{\"boolean\":true}");
     start();
     ck_assert_rc_msg(write_file(5), RC_IO, "2 bytes instead of 5");
-    asked(5, "DELETE /webhdfs/v1/d/.tmp-");
+    asked(6, "DELETE /webhdfs/v1/d/.tmp-");
+}
+END_TEST
+
+/* A data node was late with an earlier try of CREATE: what lies under the temporary name is another file now. */
+START_TEST(a_file_that_was_replaced_right_before_its_rename_does_not_count)
+{
+    plan_begin();
+    plan_status(7, 5);
+    plan("200 OK", "");
+    plan_status(_i == 0 ? 8 : 7, _i == 0 ? 5 : 0);
+    plan("200 OK", "{\"boolean\":true}");
+    plan("200 OK", "{\"boolean\":false}");
+    start();
+    ck_assert_rc_msg(write_file(5), RC_IO, "instead of file 7 of 5 bytes");
+    asked(8, "DELETE /webhdfs/v1/d/f?");
+}
+END_TEST
+
+static enum rc publish(void)
+{
+    char dir[128];
+
+    snprintf(dir, sizeof dir, "%.*s", (int)(strlen(path) - strlen("/f")), path);
+    return fs_publish(fs, dir, ".tmp-x", "f", bytes_of_str("12345"), FS_PUBLISH_NEW, &err);
+}
+
+START_TEST(what_is_published_is_looked_at)
+{
+    plan("200 OK", DIR_STATUS);
+    plan("200 OK", HERE);
+    plan("201 Created", "");
+    plan("200 OK", DIR_STATUS);
+    plan_status(7, 5);
+    plan("200 OK", "");
+    plan_status(_i == 0 ? 7 : 8, 5);
+    plan("200 OK", "{\"boolean\":true}");
+    start();
+    if (_i == 0)
+        ck_assert_ok(publish());
+    else
+        ck_assert_rc(publish(), RC_IO);
+}
+END_TEST
+
+/* CREATE would make it anew, with that file alone in it. */
+START_TEST(nothing_is_published_in_a_directory_that_was_removed)
+{
+    if (_i == 0) {
+        plan("404 Not Found", MISSING);
+    } else {
+        plan("200 OK", DIR_STATUS);
+        plan("200 OK", HERE);
+        plan("201 Created", "");
+        plan("200 OK",
+             "{\"FileStatus\":{\"type\":\"DIRECTORY\",\"length\":0,\"modificationTime\":2,\"fileId\":9}}");
+    }
+    start();
+    ck_assert_rc(publish(), RC_NOT_FOUND);
+    ck_assert_uint_eq(loopback_http_count(server), planned); /* no rename */
+}
+END_TEST
+
+static enum rc give_nothing(void *ctx UNUSED, const char *name UNUSED, struct err *e UNUSED)
+{
+    return RC_OK;
+}
+
+START_TEST(a_list_without_an_end_is_refused)
+{
+    for (int i = 0; i < 4; i++)
+        plan("200 OK", "{\"DirectoryListing\":{\"partialListing\":{\"FileStatuses\":{\"FileStatus\":["
+                       "{\"pathSuffix\":\"a\",\"type\":\"FILE\",\"length\":1,\"modificationTime\":1,"
+                       "\"fileId\":7}]}},\"remainingEntries\":1}}");
+    start();
+    ck_assert_rc_msg(fs_list(fs, path, give_nothing, NULL, &err), RC_CORRUPT, "in circles");
+    ck_assert_uint_eq(loopback_http_count(server), 2);
 }
 END_TEST
 
@@ -260,6 +339,10 @@ TEST_MAIN("fs_webhdfs", {
     tcase_add_loop_test(tc, an_append_whose_answer_was_lost_is_done_once, 0, 2);
     tcase_add_test(tc, half_an_append_is_a_failure_and_the_temporary_file_goes);
     tcase_add_test(tc, a_file_that_came_out_short_gets_no_name);
+    tcase_add_loop_test(tc, a_file_that_was_replaced_right_before_its_rename_does_not_count, 0, 2);
+    tcase_add_loop_test(tc, what_is_published_is_looked_at, 0, 2);
+    tcase_add_loop_test(tc, nothing_is_published_in_a_directory_that_was_removed, 0, 2);
+    tcase_add_test(tc, a_list_without_an_end_is_refused);
     tcase_add_loop_test(tc, a_rename_whose_answer_was_lost_is_told_by_the_files_id, 0, 2);
     tcase_add_test(tc, a_name_that_is_taken_at_the_end_is_said);
     tcase_add_test(tc, a_read_that_comes_out_short_is_a_failure);
