@@ -2,6 +2,7 @@
 #include "checkpoint/shared_registry.h"
 
 #include "base/arena.h"
+#include "checkpoint/layout.h"
 
 enum entry_state { RESERVED, PRESENT, CONDEMNED, DELETING };
 
@@ -10,6 +11,7 @@ struct entry {
     struct entry *prev, *next; /* hand-over queue; self-linked outside it */
     enum entry_state state;
     bool proven; /* this process published or verified it, and it has not been touched since */
+    bool doubtful; /* an unlink that was given up may come yet: proof does not last */
     bool delete_failed;  /* CONDEMNED, waits for shared_registry_retry */
     uint32_t publishing; /* SHARED_PUBLISH answers not yet reported back */
     uint32_t use_count, use_cap;
@@ -273,7 +275,7 @@ enum rc shared_registry_reserve(struct shared_registry *reg, uint64_t checkpoint
     else
         RETURN_IF_ERR(check_same(e, size_bytes, digest, err));
     add_use(o, e);
-    if (e->proven) {
+    if (e->proven && !e->doubtful) {
         *answer = SHARED_PRESENT;
     } else {
         *answer = SHARED_PUBLISH;
@@ -411,7 +413,8 @@ void shared_registry_cancel_delete(struct shared_registry *reg, const char *name
     struct entry *e = deleting(reg, name);
 
     e->state = CONDEMNED;
-    e->proven = false; /* the unlink may have happened */
+    e->proven = false; /* the unlink may have happened, or yet happen */
+    e->doubtful = !layout_is_log(name); /* its task holds a log, and knows */
     e->delete_failed = true;
 }
 

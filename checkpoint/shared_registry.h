@@ -92,7 +92,8 @@ MUST_USE bool shared_registry_begin_delete(struct shared_registry *reg, const ch
 /* Unlinked, or it was not there: forget the name. */
 void shared_registry_finish_delete(struct shared_registry *reg, const char *name);
 /* The unlink failed: condemned again, no longer proven, and handed over again after
- * shared_registry_retry. */
+ * shared_registry_retry. A server may carry it out later yet: until the name is forgotten, each
+ * reservation of it is answered SHARED_PUBLISH, so that who uses it looks again. */
 void shared_registry_cancel_delete(struct shared_registry *reg, const char *name);
 /* Queue the names again whose deletion failed (once a completed checkpoint, not in a loop). Returns
  * how many. */
