@@ -1,14 +1,19 @@
 /* copy_rows.c - see copy_rows.h */
 #include "job/operator/copy_rows.h"
 
-static void append_escaped(struct bytes text, struct buf *out)
+/* PostgreSQL has texts without NUL only: said now, while no checkpoint holds the row. */
+static enum rc append_escaped(struct bytes text, struct buf *out, struct err *err)
 {
     static const char escapes[] = "\b\f\n\r\t\v\\", letters[] = "bfnrtv\\";
     size_t from = 0;
 
     for (size_t i = 0; i < text.len; i++) {
-        const char *at = text.data[i] == 0 ? NULL : strchr(escapes, text.data[i]);
+        const char *at;
 
+        if (text.data[i] == 0)
+            return err_set(err, RC_INVALID, "a text of %zu bytes has a NUL at byte %zu, which "
+                           "PostgreSQL does not take", text.len, i + 1);
+        at = strchr(escapes, text.data[i]);
         if (at == NULL)
             continue;
         buf_append(out, text.data + from, i - from);
@@ -18,6 +23,7 @@ static void append_escaped(struct bytes text, struct buf *out)
     }
     if (text.len > from)
         buf_append(out, text.data + from, text.len - from);
+    return RC_OK;
 }
 
 static void append_hex(struct bytes value, struct buf *out)
@@ -32,11 +38,11 @@ static void append_hex(struct bytes value, struct buf *out)
     }
 }
 
-static void append_value(const struct column *c, uint32_t row, struct buf *out)
+static enum rc append_value(const struct column *c, uint32_t row, struct buf *out, struct err *err)
 {
     if (!column_present(c, row)) {
         buf_append_str(out, "\\N");
-        return;
+        return RC_OK;
     }
     switch (c->type.kind) {
     case TYPE_BOOLEAN:
@@ -44,8 +50,7 @@ static void append_value(const struct column *c, uint32_t row, struct buf *out)
         break;
     case TYPE_CHAR:
     case TYPE_VARCHAR:
-        append_escaped(column_bytes(c, row), out);
-        break;
+        return append_escaped(column_bytes(c, row), out, err);
     case TYPE_BINARY:
     case TYPE_VARBINARY:
         append_hex(column_bytes(c, row), out);
@@ -53,18 +58,23 @@ static void append_value(const struct column *c, uint32_t row, struct buf *out)
     default: /* numbers, dates, times: PostgreSQL reads what SQL shows */
         column_print(c, row, out);
     }
+    return RC_OK;
 }
 
-void copy_row_append(const struct batch *in, uint32_t row, bool ops, struct buf *out)
+enum rc copy_row_append(const struct batch *in, uint32_t row, const struct pg_table *table,
+                        struct buf *out, struct err *err)
 {
     enum row_kind kind = batch_kind(in, row);
 
-    if (ops)
+    if (table->key_count > 0)
         buf_append_str(out, kind == ROW_DELETE || kind == ROW_UPDATE_BEFORE ? "D\t" : "U\t");
     for (uint32_t c = 0; c < in->column_count; c++) {
         if (c > 0)
             buf_append_u8(out, '\t');
-        append_value(&in->columns[c], row, out);
+        if (append_value(&in->columns[c], row, out, err) != RC_OK)
+            return err_wrap(err, RC_INVALID, "table %s: column %s", table->name,
+                            table->columns[c].name);
     }
     buf_append_u8(out, '\n');
+    return RC_OK;
 }

@@ -356,12 +356,11 @@ static enum rc print_rows(struct sink_op *s, const struct batch *in, struct err 
 /* Blocks of a log: at most a batch of what goes into the table at once. */
 static enum rc write_log(struct sink_op *s, const struct batch *in, struct err *err)
 {
-    bool ops = s->spec->table->key_count > 0;
     uint32_t rows = 0;
 
     buf_clear(&s->bytes);
     for (uint32_t i = 0; i < in->rows; i++) {
-        copy_row_append(in, i, ops, &s->bytes);
+        RETURN_IF_ERR(copy_row_append(in, i, s->spec->table, &s->bytes, err));
         if (++rows < s->spec->batch_rows && s->bytes.len < BLOCK_BYTES && i + 1 < in->rows)
             continue;
         s->ctx->metrics->bytes_out += s->bytes.len;

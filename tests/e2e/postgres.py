@@ -340,6 +340,18 @@ def what_the_server_refuses_is_said_with_its_words_and_without_the_password(wher
 
 
 @test
+def a_text_with_a_nul_is_refused_before_a_checkpoint_holds_it(where):
+    fresh()
+    SERVER.sql("CREATE TABLE texts (id bigint, t text)")
+    sql = (settings(where, "hashmap", 1, "50 ms", mode="streaming", **{"restart-strategy.type": "none"}) + sequence("seq", 1000, 2000) +
+           jdbc("o", "id BIGINT, t STRING", "texts") +
+           "INSERT INTO o SELECT id, CASE WHEN id = 700 THEN CAST(X'610062' AS STRING) ELSE 'a' END FROM seq;\n")
+    Job(where, sql).refused("table texts: column t: a text of 3 bytes has a NUL at byte 2")
+    Job(where, sql.replace("X'610062'", "X'6162'"), ["--resume"]).finish()  # no checkpoint has the row
+    same(SERVER.sql("SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE t = 'ab') FROM texts"), [["1000", "1000", "1"]], "rows")
+
+
+@test
 def sql_of_a_running_job_is_shown_without_the_password(where):
     fresh()
     job = Job(where, both(where, 2000, rows=20000))
