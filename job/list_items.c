@@ -105,11 +105,29 @@ static json_t *log_writer(struct bytes bytes, struct arena *arena)
     return o;
 }
 
+/* Of a write-ahead sink: where a writer stood. */
+static json_t *log_position(struct bytes bytes)
+{
+    struct log_position p;
+    json_t *o;
+
+    if (log_position_decode(bytes, "item", &p, NULL) != RC_OK)
+        return NULL;
+    o = begin("log writer");
+    json_object_set_new(o, "writer", json_string(p.uuid));
+    put_number(o, "subtask", p.subtask_index);
+    put_number(o, "last_log", p.last_number);
+    json_object_set_new(o, "earlier", json_boolean(p.earlier));
+    return o;
+}
+
 static json_t *committable(struct bytes bytes, struct arena *arena)
 {
     struct sink_item item;
     json_t *o;
 
+    if (log_position_recognise(bytes))
+        return log_position(bytes);
     if (log_record_recognise(bytes))
         return log_writer(bytes, arena);
     if (committable_decode(bytes, arena, "item", &item, NULL) != RC_OK)

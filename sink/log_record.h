@@ -1,5 +1,5 @@
 /* log_record.h - what a write-ahead sink hands to a checkpoint, to bytes and back: one writer with
- * its logs that are not known to be sent; and the names of logs.
+ * its logs that are not known to be sent; where writers stood; and the names of logs.
  *
  * One item a writer, so that a restore at another parallelism never parts its logs: they are sent in
  * the order of their numbers, and the target keeps one number a writer (pg_client.h). docs/FORMAT.md
@@ -35,6 +35,19 @@ struct bytes log_record_encode(const struct log_record *r, struct arena *arena);
 MUST_USE enum rc log_record_decode(struct bytes item, struct arena *arena, const char *what,
                                    struct log_record *out, struct err *err);
 bool log_record_recognise(struct bytes item); /* by its first bytes */
+
+/* Where a writer stood; every subtask that is restored knows all of them. */
+struct log_position {
+    char uuid[UUID_LEN + 1];
+    uint32_t subtask_index;
+    uint64_t last_number; /* as in log_record */
+    bool earlier; /* of a snapshot that the run went on from, which the target may not know yet */
+};
+struct bytes log_position_encode(const struct log_position *p, struct arena *arena);
+/* Codes as log_record_decode. */
+MUST_USE enum rc log_position_decode(struct bytes item, const char *what, struct log_position *out,
+                                     struct err *err);
+bool log_position_recognise(struct bytes item);
 
 /* "<uuid>-<subtask>", and "<uuid>-<subtask>-<number>.log" */
 void log_writer_name(const char *uuid, uint32_t subtask_index, char out[LOG_WRITER_MAX]);

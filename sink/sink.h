@@ -9,7 +9,8 @@
  *                               -> commit(n) when n is notified ]* -> close
  *
  * prepare hands out two lists of opaque, versioned items. Both are *split* list states: after a
- * rescale any subtask may get any item. What was prepared for a checkpoint that failed, or for a
+ * rescale any subtask may get any item; of a write-ahead sink (wal_sink.h) the writers are a *union*
+ * list: every subtask gets all. What was prepared for a checkpoint that failed, or for a
  * savepoint (not notified), is handed out again by the next prepare and committed by the next
  * commit: an intermediate savepoint commits nothing.
  *
@@ -22,7 +23,7 @@
 #include "base/env.h"
 #include "base/hash.h"
 
-/* Names of the two list states (LIST_SPLIT). */
+/* Names of the two list states. */
 #define SINK_STATE_WRITER "sink-writer"
 #define SINK_STATE_COMMITTABLES "sink-committables"
 

@@ -17,14 +17,18 @@ struct pending { /* a closed log */
     bool named;    /* a snapshot has it */
     size_t origin;
 };
-struct origin { /* a writer of the restored snapshot */
+struct origin { /* a writer of the restored snapshot whose logs came here */
     struct log_record record;
+    char writer[LOG_WRITER_MAX];
+};
+struct known { /* one of all writers of the restored snapshot, or of one that it went on from */
+    struct log_position position;
     char writer[LOG_WRITER_MAX];
 };
 struct wal_sink {
     struct sink sink;
     struct wal_sink_config config; /* strings are ours */
-    struct arena *arena;           /* of the above, and of origins */
+    struct arena *arena;           /* of the above, of origins and known */
     struct pg_client *client;
     char writer[LOG_WRITER_MAX];
     struct log_head head; /* of new logs */
@@ -34,7 +38,9 @@ struct wal_sink {
     size_t count, cap;
     struct origin *origins;
     size_t origin_count;
-    bool followed; /* the origins' marks say that this writer went on from them */
+    struct known *known;
+    size_t known_count;
+    bool followed; /* marks of the restored writers say that this run went on from them */
     bool connected;
     bool failed; /* only abort is left */
     struct sink_stats stats;
@@ -168,6 +174,29 @@ static enum rc close_log(struct wal_sink *s, struct err *err)
     return add_pending(s, p, err);
 }
 
+/* Where this writer stands. While the restored ones may not be followed yet, one subtask hands them
+ * on: rows of this snapshot's logs come after theirs, whoever sends them. */
+static struct sink_items encode_positions(const struct wal_sink *s, struct arena *arena)
+{
+    bool hands_on = s->config.subtask_index == 0 && !s->followed;
+    struct bytes *items = ARENA_ARRAY(arena, 1 + s->known_count, struct bytes);
+    struct log_position own = {.subtask_index = s->config.subtask_index,
+                               .last_number = s->last_number};
+    size_t count = 0;
+
+    memcpy(own.uuid, s->config.uuid, sizeof own.uuid);
+    items[count++] = log_position_encode(&own, arena);
+    for (size_t i = 0; hands_on && i < s->known_count; i++) {
+        struct log_position p = s->known[i].position;
+
+        if (p.earlier)
+            continue; /* followed at open */
+        p.earlier = true;
+        items[count++] = log_position_encode(&p, arena);
+    }
+    return (struct sink_items){count, items};
+}
+
 static enum rc encode_snapshot(struct wal_sink *s, struct arena *arena, struct sink_snapshot *out,
                                struct err *err)
 {
@@ -190,8 +219,10 @@ static enum rc encode_snapshot(struct wal_sink *s, struct arena *arena, struct s
         record.logs[record.log_count++] = p->entry;
     }
     *item = log_record_encode(&record, arena);
-    *out = (struct sink_snapshot){
-        .committables = {1, item}, .log_count = s->count, .logs = logs};
+    *out = (struct sink_snapshot){.writer = encode_positions(s, arena),
+                                  .committables = {1, item},
+                                  .log_count = s->count,
+                                  .logs = logs};
     return RC_OK;
 }
 
@@ -347,21 +378,26 @@ out:
     return rc;
 }
 
-/* The restored writers' marks: before the first rows of this one come in. */
-static enum rc follow_once(struct wal_sink *s, void *arg UNUSED, struct err *err)
+static enum rc follow_once(struct wal_sink *s, void *arg, struct err *err)
 {
-    for (size_t i = 0; i < s->origin_count; i++)
-        RETURN_IF_ERR(s->client->ops->follow(s->client, s->origins[i].writer,
-                                             s->origins[i].record.last_number, err));
+    const bool *earlier = arg;
+    const struct pg_client_ops *pg = s->client->ops;
+
+    if (!*earlier) /* first: a subtask that is still to open finds that it was its own deployment */
+        RETURN_IF_ERR(pg->follow(s->client, s->config.uuid, 0, err));
+    for (size_t i = 0; i < s->known_count; i++)
+        if (s->known[i].position.earlier == *earlier)
+            RETURN_IF_ERR(pg->follow(s->client, s->known[i].writer,
+                                     s->known[i].position.last_number, err));
     return RC_OK;
 }
 
-static enum rc follow_origins(struct wal_sink *s, struct err *err)
+/* The marks of writers: before rows come in that were written after theirs. */
+static enum rc follow(struct wal_sink *s, bool earlier, struct err *err)
 {
-    if (!s->followed && s->config.table->key_count == 0 && s->origin_count > 0)
-        RETURN_IF_ERR(with_patience(s, follow_once, NULL, err));
-    s->followed = true;
-    return RC_OK;
+    if (s->config.table->key_count > 0 || s->known_count == 0)
+        return RC_OK;
+    return with_patience(s, follow_once, &earlier, err);
 }
 
 /* In order; what was sent is forgotten at once, so that a failure goes on behind it. */
@@ -388,8 +424,9 @@ static enum rc send_due(struct wal_sink *s, uint64_t checkpoint_id, struct err *
 static enum rc wal_commit(struct sink *sink, uint64_t checkpoint_id, struct err *err)
 {
     struct wal_sink *s = self(sink);
-    enum rc rc = follow_origins(s, err);
+    enum rc rc = s->followed ? RC_OK : follow(s, false, err);
 
+    s->followed = s->followed || rc == RC_OK;
     if (rc == RC_OK)
         rc = send_due(s, checkpoint_id, err);
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "%s", s->config.name);
@@ -446,11 +483,34 @@ static const struct sink_ops wal_sink_ops = {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static enum rc take_origins(struct wal_sink *s, const struct sink_snapshot *restored,
-                            struct err *err)
+static enum rc take_known(struct wal_sink *s, const struct sink_items *items, struct err *err)
 {
-    const struct sink_items *items = &restored->committables;
+    s->known = ARENA_ARRAY(s->arena, items->count, struct known);
+    for (size_t i = 0; i < items->count; i++) {
+        struct known *k = &s->known[i];
+        const char *what = arena_printf(s->arena, "writer %zu", i);
 
+        RETURN_IF_ERR(log_position_decode(items->items[i], what, &k->position, err));
+        log_writer_name(k->position.uuid, k->position.subtask_index, k->writer);
+        s->known_count++;
+    }
+    return RC_OK;
+}
+
+static enum rc check_known(const struct wal_sink *s, const struct origin *o, const char *what,
+                           struct err *err)
+{
+    for (size_t i = 0; i < s->known_count; i++)
+        if (strcmp(s->known[i].writer, o->writer) == 0 && !s->known[i].position.earlier &&
+            s->known[i].position.last_number == o->record.last_number)
+            return RC_OK;
+    return err_set(err, RC_CORRUPT,
+                   "%s: writer %s with last log %" PRIu64 " is not in the list %s", what, o->writer,
+                   o->record.last_number, SINK_STATE_WRITER);
+}
+
+static enum rc take_origins(struct wal_sink *s, const struct sink_items *items, struct err *err)
+{
     s->origins = ARENA_ARRAY(s->arena, items->count, struct origin);
     for (size_t i = 0; i < items->count; i++) {
         struct origin *o = &s->origins[i];
@@ -459,6 +519,7 @@ static enum rc take_origins(struct wal_sink *s, const struct sink_snapshot *rest
         RETURN_IF_ERR(log_record_decode(items->items[i], s->arena, what, &o->record, err));
         log_writer_name(o->record.uuid, o->record.subtask_index, o->writer);
         s->origin_count++;
+        RETURN_IF_ERR(check_known(s, o, what, err));
         for (size_t k = 0; k < o->record.log_count; k++)
             RETURN_IF_ERR(add_pending(s,
                                       (struct pending){.entry = o->record.logs[k],
@@ -470,15 +531,31 @@ static enum rc take_origins(struct wal_sink *s, const struct sink_snapshot *rest
     return RC_OK;
 }
 
+/* Whether rows that were written behind that log are in, or may be, by another deployment. */
+static enum rc look_behind(struct wal_sink *s, const struct known *k, bool *rows, struct err *err)
+{
+    uint64_t last = k->position.last_number;
+    struct pg_mark mark, own;
+
+    RETURN_IF_ERR(s->client->ops->mark(s->client, k->writer, &mark, err));
+    *rows = mark.last > last;
+    if (*rows || mark.followed <= last)
+        return RC_OK;
+    RETURN_IF_ERR(s->client->ops->mark(s->client, s->config.uuid, &own, err));
+    *rows = own.followed == 0;
+    return RC_OK;
+}
+
 /* Without a key rows after the restored snapshot would come twice. */
 static enum rc check_marks(struct wal_sink *s, struct err *err)
 {
-    for (size_t i = 0; i < s->origin_count && s->config.table->key_count == 0; i++) {
-        const struct origin *o = &s->origins[i];
-        struct pg_mark mark;
+    for (size_t i = 0; i < s->known_count && s->config.table->key_count == 0; i++) {
+        bool rows;
 
-        RETURN_IF_ERR(s->client->ops->mark(s->client, o->writer, &mark, err));
-        if (mark.last <= o->record.last_number && mark.followed <= o->record.last_number)
+        if (s->known[i].position.earlier)
+            continue; /* rows behind it are those that are to be sent */
+        RETURN_IF_ERR(look_behind(s, &s->known[i], &rows, err));
+        if (!rows)
             continue;
         if (!s->config.repeat_rows)
             return err_set(err, RC_STATE,
@@ -515,9 +592,12 @@ enum rc wal_sink_open(const struct wal_sink_config *config, struct pg_client *cl
     s->config.name = arena_strdup(s->arena, config->name);
     s->head = head_of(config->table, s->arena);
     log_writer_name(config->uuid, config->subtask_index, s->writer);
-    if (restored != NULL)
-        GOTO_IF_ERR(take_origins(s, restored, err));
+    if (restored != NULL) {
+        GOTO_IF_ERR(take_known(s, &restored->writer, err));
+        GOTO_IF_ERR(take_origins(s, &restored->committables, err));
+    }
     GOTO_IF_ERR(with_patience(s, check_target, NULL, err));
+    GOTO_IF_ERR(follow(s, true, err));
     GOTO_IF_ERR(send_due(s, UINT64_MAX, err));
 out:
     if (rc != RC_OK) {

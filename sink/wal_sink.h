@@ -9,7 +9,9 @@
  * run that made it goes on, or another restore came before. What a restore finds, it sends at open,
  * before it takes a row. Rows that came after the restored snapshot come again: with a key they are
  * put over what is there; without one that would make them twice, so it is refused when the marks
- * show that some are in.
+ * show that some are in, or may be. For this each subtask knows all writers of the restored snapshot,
+ * and tells the target, before it sends rows of its own, that they were gone on from. A snapshot
+ * that was made before has those writers too: whoever restores it tells the target in its place.
  *
  * `write` takes rows as the target's COPY takes them (log_file.h). After: GenericWriteAheadSink,
  * CheckpointCommitter (Flink); differs: the mark is in the target's transaction.

@@ -1,7 +1,7 @@
 /* sink_op.c - the end of a chain: encodes rows, hands bytes to a sink, and gives it its state and its notifications.
  *
  * Files: rows go to the bucket of their partition values; what a checkpoint must hold of the sink is prepared at its barrier and kept
- * as split list states; the sink commits when the checkpoint is notified as complete (C7). Without checkpoints the end of
+ * as list states; the sink commits when the checkpoint is notified as complete (C7). Without checkpoints the end of
  * the input commits, unless it is that of a stop with drain, which takes its savepoint first. PostgreSQL: rows go into a write-ahead log in
  * taskowned/ (sink/wal_sink.h). Print shows each change as Flink's print connector does. See operators.h, sink/sink.h. */
 #include "job/datetime.h"
@@ -121,7 +121,8 @@ static enum rc open_postgres(struct sink_op *s, struct err *err)
 {
     const struct sink_spec *spec = s->spec;
     const struct operator_context *ctx = s->ctx;
-    struct sink_snapshot restored = {.committables = restored_items(ctx, SINK_STATE_COMMITTABLES)};
+    struct sink_snapshot restored = {.writer = restored_items(ctx, SINK_STATE_WRITER),
+                                     .committables = restored_items(ctx, SINK_STATE_COMMITTABLES)};
     char uuid[UUID_LEN + 1], name[256];
     struct wal_sink_config config = {
         .env = ctx->env,
@@ -431,8 +432,9 @@ static enum rc prepare(struct sink_op *s, uint64_t checkpoint_id, struct err *er
                               arena, &snapshot, err);
 
     if (rc == RC_OK) {
-        operator_state_set(s->ctx->state, SINK_STATE_WRITER, LIST_SPLIT, snapshot.writer.items,
-                           snapshot.writer.count);
+        operator_state_set(s->ctx->state, SINK_STATE_WRITER,
+                           s->spec->kind == SINK_POSTGRES ? LIST_UNION : LIST_SPLIT,
+                           snapshot.writer.items, snapshot.writer.count);
         operator_state_set(s->ctx->state, SINK_STATE_COMMITTABLES, LIST_SPLIT,
                            snapshot.committables.items, snapshot.committables.count);
         set_logs(s->ctx->state, &snapshot);

@@ -101,17 +101,22 @@ static const struct list_state *list_of(const struct subtask_state *s, const cha
     return NULL;
 }
 
-/* Items of all old subtasks, dealt out to `count` new ones. */
+/* Items of all old subtasks, dealt out to `count` new ones; the writers to each. */
 static struct sink_snapshot share(struct run *r, unsigned index, unsigned count)
 {
     struct bytes *items = ARENA_ARRAY(r->arena, 2, struct bytes);
-    struct sink_snapshot out = {.committables = {0, items}};
+    struct bytes *writers = ARENA_ARRAY(r->arena, 4, struct bytes); /* and those before them */
+    struct sink_snapshot out = {.writer = {0, writers}, .committables = {0, items}};
     unsigned at = 0;
 
     for (size_t s = 0; r->recovered.meta != NULL && s < r->recovered.meta->operators[0].subtask_count;
          s++) {
-        const struct list_state *l =
-            list_of(&r->recovered.meta->operators[0].subtasks[s], SINK_STATE_COMMITTABLES);
+        const struct subtask_state *old = &r->recovered.meta->operators[0].subtasks[s];
+        const struct list_state *l = list_of(old, SINK_STATE_COMMITTABLES);
+        const struct list_state *w = list_of(old, SINK_STATE_WRITER);
+
+        for (size_t i = 0; w != NULL && i < w->item_count; i++)
+            writers[out.writer.count++] = w->items[i];
 
         for (size_t i = 0; l != NULL && i < l->item_count; i++)
             if (at++ % count == index)
@@ -192,7 +197,7 @@ static enum rc snapshot_sink(struct run *r, unsigned i, struct snapshot_target *
                              struct subtask_state *out, struct err *err)
 {
     struct bytes *row = ARENA_NEW(r->arena, struct bytes);
-    struct list_state *lists = ARENA_ARRAY(r->arena, 2, struct list_state);
+    struct list_state *lists = ARENA_ARRAY(r->arena, 3, struct list_state);
     struct sink_snapshot made;
     uint8_t be[4];
 
@@ -202,7 +207,9 @@ static enum rc snapshot_sink(struct run *r, unsigned i, struct snapshot_target *
     lists[0] = (struct list_state){"row", LIST_SPLIT, 1, row};
     lists[1] = (struct list_state){SINK_STATE_COMMITTABLES, LIST_SPLIT, made.committables.count,
                                    (struct bytes *)(uintptr_t)made.committables.items};
-    *out = (struct subtask_state){.subtask_index = i, .list_count = 2, .lists = lists,
+    lists[2] = (struct list_state){SINK_STATE_WRITER, LIST_UNION, made.writer.count,
+                                   (struct bytes *)(uintptr_t)made.writer.items};
+    *out = (struct subtask_state){.subtask_index = i, .list_count = 3, .lists = lists,
                                   .log_count = made.log_count};
     out->logs = ARENA_ARRAY(r->arena, made.log_count, struct state_file);
     for (size_t k = 0; k < made.log_count; k++) {

@@ -1,4 +1,4 @@
-/* fuzz_log_record.c - any bytes as an item of a write-ahead sink, and as the head of a log: decoded
+/* fuzz_log_record.c - any bytes as an item of a write-ahead sink of either kind, and as the head of a log: decoded
  * or refused with a message, and what is decoded encodes to the same bytes. */
 #include "sink/log_file.h"
 #include "sink/log_record.h"
@@ -13,6 +13,18 @@ static void fuzz_record(struct bytes in, struct arena *arena)
 
     if (rc == RC_OK)
         ASSERT(bytes_eq(log_record_encode(&r, arena), in));
+    else
+        ASSERT(err.rc == rc && err.msg[0] != '\0');
+}
+
+static void fuzz_position(struct bytes in, struct arena *arena)
+{
+    struct log_position p;
+    struct err err = {0};
+    enum rc rc = log_position_decode(in, "fuzz", &p, &err);
+
+    if (rc == RC_OK)
+        ASSERT(bytes_eq(log_position_encode(&p, arena), in));
     else
         ASSERT(err.rc == rc && err.msg[0] != '\0');
 }
@@ -42,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct arena *arena = arena_new(0);
 
     fuzz_record(bytes_of(data, size), arena);
+    fuzz_position(bytes_of(data, size), arena);
     fuzz_head(bytes_of(data, size), arena);
     arena_free(arena);
     return 0;

@@ -101,6 +101,17 @@ START_TEST(logs_that_wait_are_shown_with_their_rows)
 }
 END_TEST
 
+START_TEST(where_a_writer_of_logs_stood_is_shown)
+{
+    struct log_position p = {
+        .uuid = "01234567-89ab-4def-8123-456789abcdef", .subtask_index = 2, .last_number = 4};
+
+    ck_assert_described(SINK_STATE_WRITER, log_position_encode(&p, arena),
+                        "{\"what\":\"log writer\",\"writer\":\"01234567-89ab-4def-8123-456789abcdef\","
+                        "\"subtask\":2,\"last_log\":4,\"earlier\":false}");
+}
+END_TEST
+
 /* Damaged bytes, and lists of others. */
 START_TEST(what_is_not_known_is_nothing)
 {
@@ -115,6 +126,7 @@ END_TEST
 
 TEST_MAIN("list_items", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, logs_that_wait_are_shown_with_their_rows);
+          tcase_add_test(tc, where_a_writer_of_logs_stood_is_shown);
           tcase_add_test(tc, a_file_position_says_folder_file_offset_and_line);
           tcase_add_test(tc, positions_of_datagen_and_values_are_told_apart);
           tcase_add_test(tc, a_pending_part_is_shown_under_its_final_name);

@@ -93,9 +93,49 @@ START_TEST(what_breaks_a_rule_is_refused_with_place_and_value)
 }
 END_TEST
 
+static struct log_position position = {
+    .uuid = UUID, .subtask_index = 2, .last_number = 5, .earlier = true};
+
+START_TEST(a_position_comes_back_and_its_bytes_are_those_of_the_document)
+{
+    struct bytes b = log_position_encode(&position, arena);
+    struct log_position back;
+
+    ck_assert_uint_eq(b.len, 5 + 36 + 4 + 8 + 1);
+    ck_assert_bytes_eq(bytes_of(b.data, 5), bytes_of("vwlp\x01", 5));
+    ck_assert_uint_eq(b.data[53], 1);
+    ck_assert(log_position_recognise(b) && !log_record_recognise(b));
+    ck_assert_ok(log_position_decode(b, "i", &back, &err));
+    ck_assert_str_eq(back.uuid, UUID);
+    ck_assert_uint_eq(back.subtask_index, 2);
+    ck_assert_uint_eq(back.last_number, 5);
+    ck_assert(back.earlier);
+}
+END_TEST
+
+START_TEST(a_damaged_position_is_refused)
+{
+    struct bytes whole = log_position_encode(&position, arena);
+    uint8_t *copy = arena_copy(arena, whole.data, whole.len);
+    struct log_position back;
+
+    for (size_t len = 0; len < whole.len; len++)
+        ck_assert_rc_msg(log_position_decode(bytes_of(copy, len), "i", &back, &err), RC_CORRUPT, "i: ");
+    copy[53] = 2;
+    err_clear(&err);
+    ck_assert_rc_msg(log_position_decode(bytes_of(copy, whole.len), "i", &back, &err), RC_CORRUPT,
+                     "i: earlier at offset 53 is 2");
+    err_clear(&err);
+    ck_assert_rc_msg(log_position_decode(log_record_encode(&record, arena), "i", &back, &err),
+                     RC_CORRUPT, "not an item of a write-ahead sink");
+}
+END_TEST
+
 TEST_MAIN("log_record", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, the_bytes_are_those_of_the_document);
           tcase_add_test(tc, decoding_gives_back_what_was_encoded);
           tcase_add_test(tc, a_cut_anywhere_is_refused);
+          tcase_add_test(tc, a_position_comes_back_and_its_bytes_are_those_of_the_document);
+          tcase_add_test(tc, a_damaged_position_is_refused);
           tcase_add_loop_test(tc, what_breaks_a_rule_is_refused_with_place_and_value, 0,
                               ARRAY_LEN(changes));)

@@ -305,6 +305,109 @@ START_TEST(a_restore_from_an_older_snapshot_is_refused_without_a_key)
 }
 END_TEST
 
+static void run_again(const char *uuid, uint32_t subtask_index)
+{
+    config.uuid = uuid;
+    config.subtask_index = subtask_index;
+}
+
+/* Scaled up: no log of the snapshot comes to the second subtask, which alone sends rows after it. */
+START_TEST(a_subtask_that_was_added_keeps_its_snapshot_from_being_restored_again)
+{
+    struct sink *s = opened(NULL), *first, *second;
+    struct sink_snapshot one, writers;
+
+    write_rows(s, 1, 4);
+    one = prepare(s, 1);
+    ck_assert_ok(sink_commit(s, 1, &err));
+    sink_abort(s);
+    writers = (struct sink_snapshot){.writer = one.writer};
+    run_again("bbbbbbbb-1111-4111-8111-111111111111", 0);
+    first = opened(&one);
+    run_again("bbbbbbbb-1111-4111-8111-111111111111", 1);
+    second = opened(&writers);
+    write_rows(second, 5, 6);
+    prepare(first, 2);
+    prepare(second, 2);
+    ck_assert_ok(sink_commit(second, 2, &err));
+    check_rows(6);
+    sink_abort(first); /* before it learns of the checkpoint */
+    sink_abort(second);
+    for (uint32_t i = 0; i < 2; i++) { /* each of its subtasks sees it */
+        run_again("cccccccc-1111-4111-8111-111111111111", i);
+        ck_assert_rc_msg(open_sink(i == 0 ? &one : &writers, &s), RC_STATE, "would be there twice");
+        err_clear(&err);
+    }
+}
+END_TEST
+
+/* Without checkpoints one can be at the end of its input while another opens. */
+START_TEST(a_subtask_may_open_when_another_of_its_run_has_sent_rows)
+{
+    struct sink *s = opened(NULL), *first;
+    struct sink_snapshot one, writers;
+
+    one = prepare(s, 1);
+    sink_abort(s);
+    writers = (struct sink_snapshot){.writer = one.writer};
+    run_again("bbbbbbbb-1111-4111-8111-111111111111", 0);
+    first = opened(&one);
+    write_rows(first, 1, 3);
+    prepare(first, UINT64_MAX);
+    ck_assert_ok(sink_commit(first, UINT64_MAX, &err));
+    run_again("bbbbbbbb-1111-4111-8111-111111111111", 1);
+    s = opened(&writers);
+    sink_abort(s);
+    sink_abort(first);
+    run_again("cccccccc-1111-4111-8111-111111111111", 1);
+    ck_assert_rc_msg(open_sink(&writers, &s), RC_STATE, "would be there twice");
+}
+END_TEST
+
+/* A run that ends between its checkpoint and the commit: the next one sends its rows. */
+START_TEST(rows_that_a_later_run_sends_keep_the_snapshot_before_them_from_being_restored)
+{
+    struct sink *s = opened(NULL);
+    struct sink_snapshot one, two, writers;
+
+    one = prepare(s, 1);
+    sink_abort(s);
+    run_again("bbbbbbbb-1111-4111-8111-111111111111", 0);
+    s = opened(&one);
+    write_rows(s, 1, 3);
+    two = prepare(s, 2);
+    sink_abort(s);
+    run_again("cccccccc-1111-4111-8111-111111111111", 0);
+    s = opened(&two);
+    check_rows(3);
+    sink_abort(s);
+    writers = (struct sink_snapshot){.writer = two.writer};
+    run_again("cccccccc-1111-4111-8111-111111111111", 1);
+    s = opened(&writers); /* nothing came after `two` */
+    sink_abort(s);
+    run_again("dddddddd-1111-4111-8111-111111111111", 0);
+    ck_assert_rc_msg(open_sink(&one, &s), RC_STATE, "would be there twice");
+    err_clear(&err);
+    s = opened(&two);
+    sink_abort(s);
+}
+END_TEST
+
+START_TEST(a_snapshot_whose_writers_are_not_listed_is_refused)
+{
+    struct sink *s = opened(NULL);
+    struct sink_snapshot one = prepare(s, 1);
+
+    sink_abort(s);
+    one.writer.count = 0;
+    ck_assert_rc_msg(open_sink(&one, &s), RC_CORRUPT, "item 0: writer aaaaaaaa-1111-4111-8111-111111111111-0 "
+                     "with last log 0 is not in the list sink-writer");
+    err_clear(&err);
+    one.writer = one.committables;
+    ck_assert_rc_msg(open_sink(&one, &s), RC_CORRUPT, "writer 0: not an item of a write-ahead sink");
+}
+END_TEST
+
 START_TEST(with_a_key_an_older_snapshot_is_put_over_what_is_there)
 {
     static const uint32_t key = 0;
@@ -375,6 +478,10 @@ TEST_MAIN("wal_sink", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, a_restore_sends_what_its_snapshot_holds_before_the_first_row);
           tcase_add_test(tc, a_fork_and_its_origin_send_a_log_once);
           tcase_add_test(tc, a_restore_from_an_older_snapshot_is_refused_without_a_key);
+          tcase_add_test(tc, a_subtask_that_was_added_keeps_its_snapshot_from_being_restored_again);
+          tcase_add_test(tc, a_subtask_may_open_when_another_of_its_run_has_sent_rows);
+          tcase_add_test(tc, rows_that_a_later_run_sends_keep_the_snapshot_before_them_from_being_restored);
+          tcase_add_test(tc, a_snapshot_whose_writers_are_not_listed_is_refused);
           tcase_add_test(tc, with_a_key_an_older_snapshot_is_put_over_what_is_there);
           tcase_add_test(tc, a_table_that_does_not_fit_fails_at_open);
           tcase_add_test(tc, a_damaged_log_sends_nothing);
