@@ -479,8 +479,9 @@ def audit(job_directory, finished=False):
     return strangers
 
 
-def wait_audit(job, job_directory, timeout=5):
-    """As audit(), of a job that runs: what it no longer needs goes a moment after the checkpoint that says so."""
+def wait_audit(job, job_directory, timeout=30):
+    """As audit(), of a job that runs, in a moment between two checkpoints: what it no longer needs goes a moment after the one that
+    says so."""
     end = time.monotonic() + timeout
     while True:
         try:
