@@ -23,7 +23,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e/lib"))
-from varve import (BACKENDS, CASES, FORMULA, FORMULA_COLUMNS, Failed, Job, audit, check, files_table, hidden, inspect, job_directories,
+from varve import (BACKENDS, CASES, FORMULA, FORMULA_COLUMNS, Failed, Job, audit, audit_dead, check, files_table, hidden, inspect, job_directories,
                    lines_of, newest, read, same, sequence, settings, varve)
 
 ROWS = 100000
@@ -115,12 +115,7 @@ class Chain:
 
     def after_kill(self):
         for directory in job_directories(self.where):
-            report = inspect(directory, "--digests")
-            damaged = [c for c in report["checkpoints"] if c["status"] not in ("complete", "incomplete")]
-            check(not damaged, "%s: damaged checkpoints" % directory, damaged)
-            code, out, err = varve("orphans", directory, "--delete", "--min-age", "0s", "-q")
-            check(code == 0, "orphans %s: exit code %d" % (directory, code), out, err)
-            audit(directory, finished=True)
+            audit_dead(directory)
 
     def finished(self, ended=True):
         lines = sorted(lines_of(self.where + "/out"), key=lambda l: int(l.split(b",")[0]))

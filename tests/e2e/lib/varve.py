@@ -479,6 +479,15 @@ def audit(job_directory, finished=False):
     return strangers
 
 
+def audit_dead(job_directory):
+    """Of a job whose process is gone: what it offers is whole, and once orphans has deleted what the end left, nothing else lies there."""
+    damaged = [c for c in inspect(job_directory, "--digests")["checkpoints"] if c["status"] not in ("complete", "incomplete")]
+    check(not damaged, "%s: damaged checkpoints" % job_directory, damaged)
+    code, out, err = varve("orphans", job_directory, "--delete", "--min-age", "0s", "-q")
+    check(code == 0, "orphans %s: exit code %d" % (job_directory, code), out, err)
+    audit(job_directory, finished=True)
+
+
 def wait_audit(job, job_directory, timeout=30):
     """As audit(), of a job that runs, in a moment between two checkpoints: what it no longer needs goes a moment after the one that
     says so."""
