@@ -80,14 +80,60 @@ void coordinator_restored(struct coordinator *c, struct completed_checkpoint res
     stats_tracker_restored(c->stats, restored.id, restored.savepoint, path, now_wall_ms);
 }
 
+/* ---- what several of the below use ----------------------------------------------------------- */
+
+static void refuse(struct coordinator *c, const struct checkpoint_request *r,
+                   enum checkpoint_failure why)
+{
+    if (r->origin == ORIGIN_USER)
+        co_answer(c, r->request_id, checkpoint_failure_rc(why), 0, NULL,
+                  checkpoint_failure_str(why));
+}
+
+static const char *task_name(struct coordinator *c, uint32_t task)
+{
+    return task_table_name(c->tasks, task, c->actions->arena);
+}
+
+static uint32_t count_phase(const struct coordinator *c, enum task_phase phase)
+{
+    return task_table_count(c->tasks, phase);
+}
+
+static void join_stop(struct coordinator *c, uint64_t request_id)
+{
+    c->stop_requests =
+        mem_realloc(c->stop_requests, (c->stop_request_count + 1) * sizeof(uint64_t));
+    c->stop_requests[c->stop_request_count++] = request_id;
+}
+
+/* The savepoint exists and is committed, but the job did not end as the stop wanted. */
+static void answer_saved_stop(struct coordinator *c, enum rc rc, const char *why)
+{
+    co_answer_stop(c, rc, 0,
+                   arena_printf(c->actions->arena,
+                                "%s; the savepoint %s is complete and its results are committed",
+                                why, c->stop_path));
+}
+
+static bool was_aborted(const struct coordinator *c, uint64_t id)
+{
+    size_t count = c->aborted_count < ABORTED_MEMORY ? c->aborted_count : ABORTED_MEMORY;
+
+    for (size_t i = 0; i < count; i++)
+        if (c->aborted[i] == id)
+            return true;
+    return false;
+}
+
 /* ---- the start of an attempt ----------------------------------------------------------------- */
 
 /* Whether an attempt can start: every task runs or, where that is allowed, has ended. */
 static bool all_required_run(const struct coordinator *c)
 {
-    uint32_t gone = co_count_phase(c, TASK_GONE);
+    uint32_t gone = count_phase(c, TASK_GONE);
 
-    return co_count_phase(c, TASK_DOWN) == 0 && gone < c->task_count &&
+    return count_phase(c, TASK_DOWN) == 0 && gone < c->task_count &&
            (gone == 0 || c->config.after_tasks_finish);
 }
 
@@ -157,7 +203,7 @@ static bool may_start(const struct coordinator *c)
             return false;
     return c->started && !c->fail_wanted && !c->cancelling && !c->suspending && !c->shutting_down &&
            c->attempt_count < c->config.max_concurrent && c->stop != STOP_SAVED &&
-           c->discards <= c->config.max_concurrent && co_count_phase(c, TASK_RELEASED) == 0;
+           c->discards <= c->config.max_concurrent && count_phase(c, TASK_RELEASED) == 0;
 }
 
 static void start_next(struct coordinator *c)
@@ -168,7 +214,7 @@ static void start_next(struct coordinator *c)
         bool ready = all_required_run(c);
         struct checkpoint_request request;
 
-        if (!ready && next->origin != ORIGIN_USER && co_count_phase(c, TASK_DOWN) > 0)
+        if (!ready && next->origin != ORIGIN_USER && count_phase(c, TASK_DOWN) > 0)
             return; /* tasks are coming up: it starts the moment all of them run */
         if (is_alone(next) && c->attempt_count > 0)
             return; /* it starts when those have ended */
@@ -179,7 +225,7 @@ static void start_next(struct coordinator *c)
                 co_start_scheduler(c);
             } else if (request.origin == ORIGIN_USER || !c->config.final_checkpoint) {
                 /* With a final checkpoint tasks end all at once, after it: none fails then. */
-                co_refuse(c, &request, FAILURE_NOT_ALL_RUNNING);
+                refuse(c, &request, FAILURE_NOT_ALL_RUNNING);
                 stats_tracker_failed_early(c->stats);
             }
         } else if (request.origin != ORIGIN_PERIODIC || !within_pause(c)) {
@@ -196,7 +242,7 @@ static void enqueue(struct coordinator *c, struct checkpoint_request add)
 
     if (!request_queue_push(c->queue, add, &dropped))
         return;
-    co_refuse(c, &dropped, FAILURE_TOO_MANY_REQUESTS);
+    refuse(c, &dropped, FAILURE_TOO_MANY_REQUESTS);
     checkpoint_request_release(&dropped);
 }
 
@@ -209,7 +255,7 @@ static void flush_queue(struct coordinator *c, enum checkpoint_failure why)
         if (r.kind == REQUEST_STOP || r.kind == REQUEST_STOP_DRAIN)
             co_answer_stop(c, checkpoint_failure_rc(why), 0, checkpoint_failure_str(why));
         else
-            co_refuse(c, &r, why);
+            refuse(c, &r, why);
         checkpoint_request_release(&r);
     }
 }
@@ -236,7 +282,7 @@ static void check_timeout(struct coordinator *c)
                          arena_printf(c->actions->arena,
                                       "(timeout %lld ms; %u of %u tasks missing, among them %s)",
                                       (long long)c->config.timeout_ms, pending_missing_count(p),
-                                      c->task_count, co_task_name(c, pending_first_missing(p))));
+                                      c->task_count, task_name(c, pending_first_missing(p))));
     }
 }
 
@@ -257,10 +303,10 @@ static void plan_periodic(struct coordinator *c)
  * results out. */
 static bool final_wanted(const struct coordinator *c)
 {
-    uint32_t waiting = co_count_phase(c, TASK_AT_END);
+    uint32_t waiting = count_phase(c, TASK_AT_END);
 
     return c->config.final_checkpoint && c->stop == STOP_NONE && waiting > 0 &&
-           waiting + co_count_phase(c, TASK_GONE) == c->task_count && c->attempt_count == 0;
+           waiting + count_phase(c, TASK_GONE) == c->task_count && c->attempt_count == 0;
 }
 
 static void plan_final(struct coordinator *c)
@@ -318,7 +364,7 @@ static void move_task(struct coordinator *c, uint32_t task, enum task_phase to)
         const struct pending *p = c->attempts[i].pending;
 
         if (pending_expects(p, task) && !pending_has_acked(p, task))
-            co_abort_attempt(c, &c->attempts[i], FAILURE_TASK_CLOSING, co_task_name(c, task));
+            co_abort_attempt(c, &c->attempts[i], FAILURE_TASK_CLOSING, task_name(c, task));
         else
             i++;
     }
@@ -333,7 +379,7 @@ static void on_job_failing(struct coordinator *c)
     co_abort_all(c, FAILURE_JOB_FAILING);
     flush_queue(c, FAILURE_JOB_FAILING);
     if (c->stop == STOP_SAVED)
-        co_answer_saved_stop(c, RC_STATE, "the job failed before all its tasks had ended");
+        answer_saved_stop(c, RC_STATE, "the job failed before all its tasks had ended");
     task_table_reset(c->tasks);
 }
 
@@ -351,7 +397,7 @@ static void on_stop_request(struct coordinator *c, const struct coordinator_even
     c->stop = STOP_WANTED;
     c->stop_kind = e->request;
     c->stop_dir = mem_strdup(dir);
-    co_join_stop(c, e->request_id);
+    join_stop(c, e->request_id);
     enqueue(c, (struct checkpoint_request){
                    .kind = e->request, .request_id = e->request_id, .target_dir = mem_strdup(dir)});
 }
@@ -380,7 +426,7 @@ static void on_request(struct coordinator *c, const struct coordinator_event *e)
                   "execution.checkpointing.savepoint-dir");
     } else if (c->stop != STOP_NONE) {
         if (is_stop && e->request == c->stop_kind && strcmp(dir, c->stop_dir) == 0)
-            co_join_stop(c, e->request_id); /* the same again: one savepoint, one answer for both */
+            join_stop(c, e->request_id); /* the same again: one savepoint, one answer for both */
         else
             co_answer(c, e->request_id, RC_STATE, 0, NULL,
                       "the job is already being stopped with a savepoint");
@@ -401,7 +447,7 @@ static struct under_way *spoken_of(struct coordinator *c, const struct coordinat
     for (uint32_t i = 0; i < c->attempt_count; i++)
         if (co_id_of(&c->attempts[i]) == e->checkpoint_id)
             return pending_state(c->attempts[i].pending) == state ? &c->attempts[i] : NULL;
-    if (co_was_aborted(c, e->checkpoint_id)) {
+    if (was_aborted(c, e->checkpoint_id)) {
         co_act(c, ACTION_DISCARD_ATTEMPT, e->checkpoint_id);
         co_act(c, ACTION_DELETE_SHARED, 0);
     }
@@ -464,7 +510,7 @@ static void on_decline(struct coordinator *c, const struct coordinator_event *e)
     if (u == NULL || !pending_expects(u->pending, e->task))
         return;
     co_abort_attempt(c, u, e->failure,
-                     arena_printf(c->actions->arena, "%s: %s", co_task_name(c, e->task),
+                     arena_printf(c->actions->arena, "%s: %s", task_name(c, e->task),
                                   e->message == NULL ? "no reason given" : e->message));
 }
 
@@ -493,7 +539,7 @@ static void on_cancel(struct coordinator *c, bool suspend)
     co_abort_all(c, why);
     flush_queue(c, why);
     if (c->stop == STOP_SAVED)
-        co_answer_saved_stop(c, RC_CANCELLED,
+        answer_saved_stop(c, RC_CANCELLED,
                              suspend ? "the job is being suspended" : checkpoint_failure_str(why));
 }
 
@@ -509,7 +555,7 @@ static void finish_shutdown(struct coordinator *c)
     if (c->stop == STOP_SAVED && c->end == JOB_END_FINISHED)
         co_answer_stop(c, RC_OK, 0, NULL);
     else if (c->stop == STOP_SAVED)
-        co_answer_saved_stop(c, RC_STATE, "the job did not finish");
+        answer_saved_stop(c, RC_STATE, "the job did not finish");
     ASSERT(c->stop == STOP_NONE);
     count = completed_shutdown(c->completed, c->config.retention, c->end, removed);
     for (size_t i = 0; i < count; i++)

@@ -33,26 +33,6 @@ void co_answer(struct coordinator *c, uint64_t request_id, enum rc rc, uint64_t 
     a->message = co_keep(c, message);
 }
 
-void co_refuse(struct coordinator *c, const struct checkpoint_request *r,
-               enum checkpoint_failure why)
-{
-    if (r->origin == ORIGIN_USER)
-        co_answer(c, r->request_id, checkpoint_failure_rc(why), 0, NULL,
-                  checkpoint_failure_str(why));
-}
-
-/* ---- tasks ----------------------------------------------------------------------------------- */
-
-const char *co_task_name(struct coordinator *c, uint32_t task)
-{
-    return task_table_name(c->tasks, task, c->actions->arena);
-}
-
-uint32_t co_count_phase(const struct coordinator *c, enum task_phase phase)
-{
-    return task_table_count(c->tasks, phase);
-}
-
 /* ---- stop with savepoint --------------------------------------------------------------------- */
 
 void co_answer_stop(struct coordinator *c, enum rc rc, uint64_t checkpoint_id,
@@ -67,22 +47,6 @@ void co_answer_stop(struct coordinator *c, enum rc rc, uint64_t checkpoint_id,
     c->stop_dir = c->stop_path = NULL;
     c->stop_request_count = 0;
     c->stop = STOP_NONE;
-}
-
-void co_join_stop(struct coordinator *c, uint64_t request_id)
-{
-    c->stop_requests =
-        mem_realloc(c->stop_requests, (c->stop_request_count + 1) * sizeof(uint64_t));
-    c->stop_requests[c->stop_request_count++] = request_id;
-}
-
-/* The savepoint exists and is committed, but the job did not end as the stop wanted. */
-void co_answer_saved_stop(struct coordinator *c, enum rc rc, const char *why)
-{
-    co_answer_stop(c, rc, 0,
-                   arena_printf(c->actions->arena,
-                                "%s; the savepoint %s is complete and its results are committed",
-                                why, c->stop_path));
 }
 
 /* ---- the end of an attempt ------------------------------------------------------------------- */
@@ -166,16 +130,6 @@ static void abort_stop(struct coordinator *c, enum checkpoint_failure why, bool 
 static void remember_aborted(struct coordinator *c, uint64_t id)
 {
     c->aborted[c->aborted_count++ % ABORTED_MEMORY] = id;
-}
-
-bool co_was_aborted(const struct coordinator *c, uint64_t id)
-{
-    size_t count = c->aborted_count < ABORTED_MEMORY ? c->aborted_count : ABORTED_MEMORY;
-
-    for (size_t i = 0; i < count; i++)
-        if (c->aborted[i] == id)
-            return true;
-    return false;
 }
 
 /* Give it up. detail: NULL or more than the failure's own words. */

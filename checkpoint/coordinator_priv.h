@@ -61,18 +61,11 @@ struct coordinator_action *co_act(struct coordinator *c, enum action_kind kind,
 const char *co_keep(struct coordinator *c, const char *text);
 void co_answer(struct coordinator *c, uint64_t request_id, enum rc rc, uint64_t checkpoint_id,
                const char *path, const char *message);
-void co_refuse(struct coordinator *c, const struct checkpoint_request *r,
-               enum checkpoint_failure why);
-const char *co_task_name(struct coordinator *c, uint32_t task);
-uint32_t co_count_phase(const struct coordinator *c, enum task_phase phase);
 void co_answer_stop(struct coordinator *c, enum rc rc, uint64_t checkpoint_id,
                     const char *message);
-void co_join_stop(struct coordinator *c, uint64_t request_id);
-void co_answer_saved_stop(struct coordinator *c, enum rc rc, const char *why);
 uint64_t co_id_of(const struct under_way *u);
 void co_under_way_release(struct under_way *u);
 void co_start_scheduler(struct coordinator *c);
-bool co_was_aborted(const struct coordinator *c, uint64_t id);
 void co_abort_attempt(struct coordinator *c, struct under_way *u, enum checkpoint_failure why,
                       const char *detail);
 bool co_is_finalizing(const struct under_way *u);

@@ -7,31 +7,17 @@
 #include "job/runtime/checkpoint_driver.h"
 
 #include "base/thread.h"
-#include "checkpoint/ended.h"
 #include "checkpoint/savepoint.h"
-
-#include <stdio.h>
+#include "job/runtime/driver_attempt.h"
+#include "job/runtime/end_note.h"
+#include "job/runtime/metadata_tree.h"
 
 #define NOT_ADDRESSABLE                                                                            \
     "<checkpoint-not-externally-addressable>" /* Flink's word for a checkpoint in memory */
 
-/* An attempt between ACTION_BEGIN and its end. */
-struct attempt {
-    uint64_t id;
-    struct barrier barrier;
-    struct storage_attempt *storage;
-    struct task_event **acks; /* by task; NULL: none */
-    bool sent;                /* its triggers are out */
-    bool complete;            /* and kept only until the actions of that step are done */
-    struct attempt *next;     /* under way: the next newer; aborted: waits for the cleaner too */
-};
-struct vertex_place {
-    uint32_t first_task;
-};
 struct checkpoint_driver {
     struct driver_config config;
     uint32_t task_count;
-    struct vertex_place *places; /* by vertex */
     struct mutex mutex; /* the coordinator, while it is stepped or its statistics are read */
     struct coordinator *coordinator GUARDED_BY(mutex);
     struct coordinator_actions actions;
@@ -48,8 +34,7 @@ struct checkpoint_driver {
     bool down;     /* tasks are being torn down */
     bool replaced; /* a checkpoint was completed here */
     uint64_t newest_savepoint; /* completed here; 0: none */
-    bool noted;    /* ENDED lies in the job's directory, or may */
-    uint64_t noted_stop; /* the stop's savepoint that it names for certain; 0: none */
+    struct end_note note;
     bool ending;
     enum job_end end;
 };
@@ -108,46 +93,6 @@ static void feed_task(struct checkpoint_driver *d, enum event_kind kind, uint32_
 /* ---- attempts ---------------------------------------------------------------------------------
  */
 
-static void attempt_free(struct checkpoint_driver *d, struct attempt *a)
-{
-    if (a == NULL)
-        return;
-    for (uint32_t i = 0; i < d->task_count; i++)
-        task_event_free(a->acks[i]);
-    storage_attempt_free(a->storage);
-    mem_free(a->acks);
-    mem_free(a);
-}
-
-/* NULL: it is not under way. */
-static struct attempt *find_attempt(const struct checkpoint_driver *d, uint64_t id)
-{
-    struct attempt *a = d->attempts;
-
-    while (a != NULL && a->id != id)
-        a = a->next;
-    return a;
-}
-
-static void add_attempt(struct checkpoint_driver *d, struct attempt *a)
-{
-    struct attempt **at = &d->attempts;
-
-    while (*at != NULL)
-        at = &(*at)->next;
-    *at = a;
-}
-
-static void take_attempt(struct checkpoint_driver *d, struct attempt *a)
-{
-    struct attempt **at = &d->attempts;
-
-    while (*at != a)
-        at = &(*at)->next;
-    *at = a->next;
-    a->next = NULL;
-}
-
 /* After the actions that speak of a completed attempt; a periodic one stays for its tree. */
 static void leave_completed(struct checkpoint_driver *d)
 {
@@ -157,33 +102,30 @@ static void leave_completed(struct checkpoint_driver *d)
         next = a->next;
         if (!a->complete)
             continue;
-        take_attempt(d, a);
+        attempt_remove(&d->attempts, a);
         if (a != d->completed)
-            attempt_free(d, a);
+            attempt_free(a);
     }
 }
 
 static void begin(struct checkpoint_driver *d, const struct coordinator_action *act,
                   struct coordinator_event *follow, struct arena *arena)
 {
-    struct attempt *a = mem_calloc(1, sizeof *a);
+    struct attempt *a = attempt_new(act->checkpoint_id, &act->barrier, d->task_count);
     struct err err = {0};
     enum rc rc;
 
-    a->id = act->checkpoint_id;
-    a->barrier = act->barrier;
-    a->acks = mem_calloc(d->task_count, sizeof(struct task_event *));
     follow->checkpoint_id = a->id;
     rc = checkpoint_kind_is_savepoint(a->barrier.kind)
              ? savepoint_begin(d->config.storage, a->id, act->target_dir, &a->storage, &err)
              : storage_attempt_begin(d->config.storage, a->id, &a->storage, &err);
     if (rc != RC_OK) {
-        attempt_free(d, a);
+        attempt_free(a);
         follow->kind = EVENT_BEGIN_FAILED;
         follow->message = arena_strdup(arena, err.msg);
         return;
     }
-    add_attempt(d, a);
+    attempt_append(&d->attempts, a);
     follow->kind = EVENT_BEGUN;
 }
 
@@ -191,7 +133,7 @@ static void begin(struct checkpoint_driver *d, const struct coordinator_action *
  */
 static void trigger_all(struct checkpoint_driver *d, uint64_t checkpoint_id)
 {
-    struct attempt *a = find_attempt(d, checkpoint_id);
+    struct attempt *a = attempt_find(d->attempts, checkpoint_id);
 
     if (a == NULL || a->sent)
         return;
@@ -226,94 +168,17 @@ static void post_all(struct checkpoint_driver *d, enum task_message_kind kind,
 /* ---- _metadata --------------------------------------------------------------------------------
  */
 
-struct settings {
-    struct arena *arena;
-    struct metadata_pair *pairs;
-    size_t count, cap;
-};
-static void add_setting(void *ctx, const struct option *option, const char *value,
-                        enum config_layer source)
-{
-    struct settings *s = ctx;
-
-    (void)source;
-    if (s->count == s->cap) {
-        struct metadata_pair *more = ARENA_ARRAY(s->arena, s->cap * 2 + 16, struct metadata_pair);
-
-        if (s->count > 0)
-            memcpy(more, s->pairs, s->count * sizeof *more);
-        s->cap = s->cap * 2 + 16;
-        s->pairs = more;
-    }
-    s->pairs[s->count++] =
-        (struct metadata_pair){arena_strdup(s->arena, option->key), arena_strdup(s->arena, value)};
-}
-
-static void build_operator(struct checkpoint_driver *d, const struct attempt *a, uint32_t vertex,
-                           uint32_t op, struct arena *arena, struct operator_meta *out)
-{
-    const struct graph_vertex *v = &d->config.graph->vertices[vertex];
-    const struct operator_spec *spec = &v->operators[op];
-
-    *out = (struct operator_meta){
-        .uid = spec->uid,
-        .name = spec->name,
-        .parallelism = v->parallelism,
-        .key_group_count = d->config.graph->key_group_count,
-        .finished = true,
-        .subtask_count = v->parallelism,
-        .subtasks = ARENA_ARRAY(arena, v->parallelism, struct subtask_state),
-    };
-    memcpy(out->id, spec->id, sizeof out->id);
-    memcpy(out->exact_id, spec->exact_id, sizeof out->exact_id);
-    for (uint32_t i = 0; i < v->parallelism; i++) {
-        const struct task_event *ack = a->acks[d->places[vertex].first_task + i];
-
-        if (ack != NULL) {
-            out->subtasks[i] = ack->states[op]; /* its strings live as long as the attempt */
-            out->finished = false;
-        } else {
-            out->subtasks[i] = (struct subtask_state){.subtask_index = i, .finished = true};
-        }
-    }
-}
-
-static struct checkpoint_metadata *build_tree(struct checkpoint_driver *d, const struct attempt *a,
-                                              struct arena *arena)
-{
-    const struct graph *g = d->config.graph;
-    struct checkpoint_metadata *m = ARENA_NEW(arena, struct checkpoint_metadata);
-    struct settings settings = {.arena = arena};
-    size_t n = 0;
-
-    m->checkpoint_id = a->id;
-    m->kind = a->barrier.kind;
-    snprintf(m->job_id, sizeof m->job_id, "%s", d->config.job_id);
-    m->job_name = g->job_name;
-    m->trigger_wall_ms = a->barrier.trigger_wall_ms;
-    m->completed_wall_ms = clock_wall_ms(d->config.env->clock);
-    m->varve_version = VARVE_VERSION;
-    m->rocksdb_version = d->config.rocksdb_version;
-    m->sql = g->sql;
-    config_list(d->config.config, true, add_setting, &settings);
-    m->settings = settings.pairs;
-    m->setting_count = settings.count;
-    for (uint32_t v = 0; v < g->vertex_count; v++)
-        m->operator_count += g->vertices[v].operator_count;
-    m->operators = ARENA_ARRAY(arena, m->operator_count, struct operator_meta);
-    for (uint32_t v = 0; v < g->vertex_count; v++) {
-        for (uint32_t o = 0; o < g->vertices[v].operator_count; o++)
-            build_operator(d, a, v, o, arena, &m->operators[n++]);
-    }
-    return m;
-}
-
 static void finalize(struct checkpoint_driver *d, uint64_t checkpoint_id,
                      struct coordinator_event *follow, struct arena *arena)
 {
-    struct attempt *a = find_attempt(d, checkpoint_id);
+    struct attempt *a = attempt_find(d->attempts, checkpoint_id);
     struct arena *tree_arena = arena_new(0);
-    struct checkpoint_metadata *m = build_tree(d, a, tree_arena);
+    struct metadata_tree_job job = {.graph = d->config.graph,
+                                    .config = d->config.config,
+                                    .job_id = d->config.job_id,
+                                    .rocksdb_version = d->config.rocksdb_version};
+    struct checkpoint_metadata *m =
+        metadata_tree_build(&job, a, clock_wall_ms(d->config.env->clock), tree_arena);
     struct err err = {0};
     const char *dir;
 
@@ -335,7 +200,7 @@ static void finalize(struct checkpoint_driver *d, uint64_t checkpoint_id,
         return;
     }
     d->replaced = true;
-    attempt_free(d, d->completed); /* the tree names strings of its attempt's acks */
+    attempt_free(d->completed); /* the tree names strings of its attempt's acks */
     arena_free(d->completed_arena);
     d->completed = a;
     d->completed_tree = m;
@@ -354,16 +219,6 @@ static bool all_at_end(const struct checkpoint_driver *d)
     return true;
 }
 
-/* Each task's snapshot was taken past the end of its data: nothing more can come. */
-static bool acked_past_the_data(const struct checkpoint_driver *d, const struct attempt *a)
-{
-    for (uint32_t i = 0; i < d->task_count; i++) {
-        if (a->acks[i] == NULL || !a->acks[i]->data_ended)
-            return false;
-    }
-    return true;
-}
-
 static void log_trouble(struct checkpoint_driver *d, const char *what, uint64_t id,
                         const struct err *err)
 {
@@ -371,33 +226,10 @@ static void log_trouble(struct checkpoint_driver *d, const char *what, uint64_t 
              (unsigned long long)id, d->config.job_id, err->msg);
 }
 
-static enum rc write_end(struct checkpoint_driver *d, enum job_end end, uint64_t checkpoint_id,
-                         const char *savepoint_dir, struct err *err)
-{
-    const struct run_origin *o = d->config.origin;
-    struct ended e = {.end = end,
-                      .checkpoint_id = checkpoint_id,
-                      .wall_ms = clock_wall_ms(d->config.env->clock),
-                      .savepoint_dir = savepoint_dir,
-                      .job_id = o->job_id,
-                      .job_name = o->job_name,
-                      .fingerprint = o->fingerprint};
-    const char *job_dir = storage_job_dir(d->config.storage);
-
-    if (job_dir == NULL)
-        return RC_OK;
-    d->noted = true; /* also when the answer is lost */
-    return ended_write(d->config.env->fs, job_dir, &e, err);
-}
-
 enum rc driver_note_stop(struct checkpoint_driver *d, uint64_t savepoint_id, const char *dir,
                          struct err *err)
 {
-    if (d->noted_stop == savepoint_id)
-        return RC_OK;
-    RETURN_IF_ERR(write_end(d, JOB_END_FINISHED, savepoint_id, dir, err));
-    d->noted_stop = savepoint_id;
-    return RC_OK;
+    return end_note_stop(&d->note, savepoint_id, dir, err);
 }
 
 /* Without the note nobody is told of the savepoint; the job fails, and notes it before it goes on
@@ -413,25 +245,18 @@ static bool note_stop(struct checkpoint_driver *d, const struct attempt *a)
     return false;
 }
 
-/* Before the last checkpoints are deleted: after them nothing else says that an older one would
- * bring results again. False: it could not be written, and they stay. */
+/* False: it could not be written, and its checkpoints stay. */
 static bool note_end(struct checkpoint_driver *d, enum job_end end)
 {
     const struct completed_checkpoint *latest = coordinator_latest(d->coordinator);
     enum checkpoint_retention retention =
         (enum checkpoint_retention)config_enum(d->config.config, OPT_CP_RETENTION);
-    uint64_t id = latest == NULL ? 0 : latest->id;
-    bool finished = end == JOB_END_FINISHED;
     struct err err = {0};
 
-    if (finished && driver_stop_path(d) != NULL)
-        return true; /* as noted by the stop */
-    if (!finished &&
-        (latest == NULL || latest->restored || d->noted || retention_keeps(retention, end)))
-        return true; /* what a resume goes on from stays, if there is anything */
-    if (write_end(d, end, id, NULL, &err) == RC_OK)
+    if (end_note_job(&d->note, end, latest, retention, driver_stop_path(d) != NULL, &err) == RC_OK)
         return true;
-    log_trouble(d, "end not noted, its checkpoints are kept", id, &err);
+    log_trouble(d, "end not noted, its checkpoints are kept", latest == NULL ? 0 : latest->id,
+                &err);
     return false;
 }
 
@@ -439,23 +264,19 @@ static void forget_end(struct checkpoint_driver *d)
 {
     struct err err = {0};
 
-    if (!d->noted)
-        return;
-    if (ended_remove(d->config.env->fs, storage_job_dir(d->config.storage), &err) == RC_OK)
-        d->noted = false;
-    else
+    if (end_note_forget(&d->note, &err) != RC_OK)
         log_trouble(d, "note of an earlier stop not deleted", 0, &err);
 }
 
 static void notify_complete(struct checkpoint_driver *d, uint64_t checkpoint_id)
 {
-    const struct attempt *a = find_attempt(d, checkpoint_id);
+    const struct attempt *a = attempt_find(d->attempts, checkpoint_id);
 
     if (a != NULL && checkpoint_kind_is_sync(a->barrier.kind) && !note_stop(d, a))
         return;
     post_all(d, TASK_COMPLETE, checkpoint_id);
     if (a != NULL && a->barrier.kind == CHECKPOINT_PERIODIC && d->final_checkpoint &&
-        acked_past_the_data(d, a)) {
+        attempt_acked_past_the_data(a)) {
         d->end_told = true; /* it was the final one: none more is planned */
         post_all(d, TASK_FINISH, 0);
     }
@@ -497,7 +318,7 @@ static void clean_attempt(void *ctx, uint64_t id)
         return;
     if (storage_attempt_abort(a->storage, &err) != RC_OK)
         log_trouble(d, "attempt not deleted", id, &err);
-    attempt_free(d, a);
+    attempt_free(a);
 }
 
 static void clean_checkpoint(void *ctx, uint64_t id)
@@ -534,11 +355,11 @@ static void clean_shared(void *ctx, uint64_t id)
  * the cleaner's. */
 static void discard_attempt(struct checkpoint_driver *d, uint64_t checkpoint_id)
 {
-    struct attempt *a = find_attempt(d, checkpoint_id);
+    struct attempt *a = attempt_find(d->attempts, checkpoint_id);
 
     if (a == NULL)
         return; /* done before */
-    take_attempt(d, a);
+    attempt_remove(&d->attempts, a);
     mutex_lock(&d->mutex);
     a->next = d->dying;
     d->dying = a;
@@ -571,7 +392,7 @@ static void log_complete(struct checkpoint_driver *d, const struct attempt *a)
  * later in the same list. */
 static void adopt(struct checkpoint_driver *d, uint64_t checkpoint_id)
 {
-    struct attempt *a = find_attempt(d, checkpoint_id);
+    struct attempt *a = attempt_find(d->attempts, checkpoint_id);
 
     a->complete = true;
     log_complete(d, a);
@@ -682,7 +503,7 @@ static bool is_last_of_final(const struct checkpoint_driver *d, const struct att
 
 void driver_ack(struct checkpoint_driver *d, struct task_event *ev_take)
 {
-    struct attempt *a = find_attempt(d, ev_take->checkpoint_id);
+    struct attempt *a = attempt_find(d->attempts, ev_take->checkpoint_id);
     struct coordinator_event e = {
         .kind = EVENT_ACK,
         .checkpoint_id = ev_take->checkpoint_id,
@@ -694,7 +515,7 @@ void driver_ack(struct checkpoint_driver *d, struct task_event *ev_take)
     if (is_last_of_final(d, a, ev_take)) {
         for (uint32_t i = 0; i < d->task_count; i++)
             feed_task(d, EVENT_TASK_END_OF_DATA, i);
-        a = find_attempt(d, ev_take->checkpoint_id); /* its time may have been over */
+        a = attempt_find(d->attempts, ev_take->checkpoint_id); /* its time may have been over */
     }
     if (a != NULL && !a->complete && a->acks[ev_take->task] == NULL)
         a->acks[ev_take->task] = ev_take;
@@ -767,7 +588,7 @@ void driver_shutdown(struct checkpoint_driver *d, enum job_end end)
     cleaner_drain(d->cleaner);
     leave_completed(d);
     ASSERT(d->attempts == NULL);
-    attempt_free(d, d->completed); /* storage is closed after this */
+    attempt_free(d->completed); /* storage is closed after this */
     d->completed = NULL;
     d->completed_tree = NULL;
 }
@@ -837,11 +658,11 @@ struct checkpoint_driver *driver_new(const struct driver_config *config)
     struct coordinator_config cc;
 
     d->config = *config;
-    d->places = mem_calloc(config->graph->vertex_count, sizeof *d->places);
-    for (uint32_t v = 0; v < config->graph->vertex_count; v++) {
-        d->places[v].first_task = d->task_count;
+    for (uint32_t v = 0; v < config->graph->vertex_count; v++)
         d->task_count += config->graph->vertices[v].parallelism;
-    }
+    d->note = (struct end_note){.env = config->env,
+                                .job_dir = storage_job_dir(config->storage),
+                                .origin = config->origin};
     d->task_at_end = mem_calloc(d->task_count, sizeof(bool));
     d->task_gone = mem_calloc(d->task_count, sizeof(bool));
     coordinator_config_of(config, arena, &cc);
@@ -881,14 +702,13 @@ void driver_free(struct checkpoint_driver *d)
     ASSERT(d->attempts == NULL);
     while ((a = d->dying) != NULL) {
         d->dying = a->next;
-        attempt_free(d, a);
+        attempt_free(a);
     }
-    attempt_free(d, d->completed);
+    attempt_free(d->completed);
     arena_free(d->completed_arena);
     coordinator_free(d->coordinator);
     coordinator_actions_release(&d->actions);
     mutex_release(&d->mutex);
-    mem_free(d->places);
     mem_free(d->task_at_end);
     mem_free(d->task_gone);
     mem_free(d);
