@@ -19,7 +19,7 @@
 
 struct http_client {
     struct http_client_config config;
-    char *user_agent;
+    char *user_agent, *ca_file;
     struct mutex mutex;
     struct rng rng GUARDED_BY(mutex);
     CURL *idle[IDLE_MAX] GUARDED_BY(mutex); /* each keeps its connection */
@@ -144,6 +144,7 @@ struct http_client *http_client_new(const struct http_client_config *config)
     client->config = *config;
     client->pid = getpid();
     client->user_agent = mem_strdup(config->user_agent);
+    client->ca_file = config->ca_file == NULL ? NULL : mem_strdup(config->ca_file);
     mutex_init(&client->mutex);
     rng_seed(&client->rng, config->seed);
     return client;
@@ -158,6 +159,7 @@ void http_client_free(struct http_client *client)
     curl_global_cleanup();
     mutex_release(&client->mutex);
     mem_free(client->user_agent);
+    mem_free(client->ca_file);
     mem_free(client);
 }
 
@@ -390,6 +392,8 @@ static void set_options(struct exchange *x, const struct http_headers_out *heade
     curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, x);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, x->reason);
+    if (x->client->ca_file != NULL)
+        curl_easy_setopt(curl, CURLOPT_CAINFO, x->client->ca_file);
 }
 
 /* Nothing was sent: to try again can do no harm. */
@@ -409,14 +413,19 @@ static bool is_final(CURLcode code)
 
 static enum rc explain(const struct exchange *x, CURLcode code, struct err *err)
 {
+    const char *reason;
+
     if (x->too_long)
         return err_set(err, RC_LIMIT, "the answer is longer than %zu bytes (or its headers than %zu)",
                        x->request->answer_max_bytes, HEADERS_MAX_BYTES);
     if (x->stalled)
         return err_set(err, RC_TIMEOUT, "not a byte for %lld ms",
                        (long long)x->client->config.stall_timeout_ms);
-    return err_set(err, code == CURLE_OPERATION_TIMEDOUT ? RC_TIMEOUT : RC_IO, "%s",
-                   x->reason[0] != '\0' ? x->reason : curl_easy_strerror(code));
+    reason = x->reason[0] != '\0' ? x->reason : curl_easy_strerror(code);
+    if (code == CURLE_PEER_FAILED_VERIFICATION)
+        return err_set(err, RC_IO, "%s; trusted are the certificates in %s", reason,
+                       x->client->ca_file != NULL ? x->client->ca_file : "the system's store");
+    return err_set(err, code == CURLE_OPERATION_TIMEDOUT ? RC_TIMEOUT : RC_IO, "%s", reason);
 }
 
 /* When a connection that was kept ends without a word, curl sends the request once more on a new one by itself. (Not

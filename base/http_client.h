@@ -19,6 +19,7 @@ struct http_client_config {
     struct clock *clock; /* borrowed; for pauses and timeouts */
     uint64_t seed;       /* of the random part of pauses */
     const char *user_agent;
+    const char *ca_file; /* PEM, of the authorities that https servers are trusted for; NULL: the system's */
     int64_t connect_timeout_ms;
     int64_t stall_timeout_ms; /* no byte for so long */
     int64_t total_timeout_ms; /* no further try after so long; 0: no limit */

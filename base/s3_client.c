@@ -89,7 +89,7 @@ enum rc s3_client_new(const struct s3_config *config, const struct http_client_c
     c->config.credentials = (struct s3_credentials){
         mem_strdup(keys->access_key), mem_strdup(keys->secret_key), copied(keys->session_token)};
     c->http_config = *http;
-    c->http_config.user_agent = NULL; /* the client's own now */
+    c->http_config.user_agent = c->http_config.ca_file = NULL; /* the client's own now */
     c->http = http_client_new(http);
     c->env = *env;
     mutex_init(&c->mutex);

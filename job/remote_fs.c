@@ -20,6 +20,22 @@ struct remote_fs {
     struct config *config;
 };
 
+static const char *variable(const char *name)
+{
+    const char *text = getenv(name);
+
+    return text == NULL || text[0] == '\0' ? NULL : text;
+}
+
+static const char *ca_file(const struct config *c, const char *more)
+{
+    if (config_has(c, OPT_REMOTE_CA_FILE))
+        return config_string(c, OPT_REMOTE_CA_FILE);
+    if (more != NULL)
+        return more;
+    return variable("SSL_CERT_FILE"); /* OpenSSL's; libcurl does not look at it by itself */
+}
+
 static struct http_client_config http_config(const struct remote_fs *r)
 {
     const struct config *c = r->config;
@@ -30,6 +46,7 @@ static struct http_client_config http_config(const struct remote_fs *r)
         .clock = r->env->clock,
         .seed = rng_u64(&rng),
         .user_agent = USER_AGENT,
+        .ca_file = ca_file(c, NULL),
         .connect_timeout_ms = config_duration_ms(c, OPT_REMOTE_CONNECT_TIMEOUT),
         .stall_timeout_ms = config_duration_ms(c, OPT_REMOTE_STALL_TIMEOUT),
         .total_timeout_ms = config_duration_ms(c, OPT_REMOTE_TOTAL_TIMEOUT),
@@ -44,13 +61,13 @@ static struct http_client_config http_config(const struct remote_fs *r)
 /* The option, else what Hadoop's own clients take. */
 static char *hdfs_user(const struct config *c)
 {
-    const char *named = getenv("HADOOP_USER_NAME");
+    const char *named = variable("HADOOP_USER_NAME");
     struct passwd entry, *found = NULL;
     char text[4096];
 
     if (config_has(c, OPT_HDFS_USER))
         return mem_strdup(config_string(c, OPT_HDFS_USER));
-    if (named != NULL && named[0] != '\0')
+    if (named != NULL)
         return mem_strdup(named);
     if (getpwuid_r(geteuid(), &entry, text, sizeof text, &found) != 0 || found == NULL)
         return NULL;
@@ -112,6 +129,7 @@ static enum rc make_s3(void *ctx, struct fs **out, struct err *err)
     struct s3_config config;
     enum rc rc;
 
+    http.ca_file = ca_file(r->config, variable("AWS_CA_BUNDLE"));
     GOTO_IF_ERR(s3_options(r->config, r->local, environment, arena, &config, err));
     GOTO_IF_ERR(s3_client_new(&config, &http, r->env, &client, err));
     *out = fs_s3_new_take(client, &lease);

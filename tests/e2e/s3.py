@@ -4,6 +4,7 @@ import json
 import os
 import random
 import shutil
+import subprocess
 import sys
 import time
 
@@ -291,6 +292,47 @@ def secrets_stay_secret_and_trouble_is_told(where):
     check(code != 0 and "SignatureDoesNotMatch" in err and "wrong" not in err, "a wrong key", code, out, err)
     code, out, err = varve("inspect", "s3://nobody/ck", *keys)
     check(code != 0 and "NoSuchBucket" in err, "a bucket that is not there", code, out, err)
+    s.stop()
+
+
+def certificate(where, name, san):
+    paths = [os.path.join(where, name + end) for end in (".pem", ".key")]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=" + name, "-addext", "subjectAltName=" + san,
+                    "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
+    return paths
+
+
+@test
+def over_tls_only_a_trusted_server_is_spoken_to(where):
+    right, other = certificate(where, "right", "IP:127.0.0.1"), certificate(where, "other", "DNS:elsewhere.example")
+    s = S3Server(tls=right).start()
+    os.environ.update(s.environment(), AWS_ENDPOINT_URL=s.endpoint)
+    trust = {"varve.remote.ca-file": right[0]}
+    for variable in ("SSL_CERT_FILE", "AWS_CA_BUNDLE"):
+        os.environ.pop(variable, None)
+    job = Job(where, formula(where, 20000), [], dict(QUICK, **trust))
+    job.wait_checkpoints(2)
+    job.kill()
+    path = newest(s)
+    for variable in ("SSL_CERT_FILE", "AWS_CA_BUNDLE"):
+        os.environ[variable] = right[0]
+        code, out, err = varve("verify", path)
+        del os.environ[variable]
+        check(code == 0, "verify, trusting " + variable, code, out, err)
+    for words, told in (([], "the system's store"), (["-D", "varve.remote.ca-file=" + other[0]], other[0])):
+        seen = len(s.requests)
+        code, out, err = varve("verify", path, *words)
+        check(code != 0 and "certificate" in err and told in err, "a server that is not trusted", code, out, err)
+        same(len(s.requests), seen, "requests that it got all the same")
+    code, out, err = varve("verify", path, "-D", "varve.remote.ca-file=" + where + "/none.pem")
+    check(code != 0 and where + "/none.pem" in err, "a file that is not there", code, out, err)
+    Job(where, formula(where, None), ["-s", path], dict(QUICK, **trust)).finish()
+    check_formula_and_rows(where, ROWS, "restored over TLS")
+    s.stop()
+    s = S3Server(tls=other).start()
+    os.environ["AWS_ENDPOINT_URL"] = s.endpoint
+    code, out, err = varve("inspect", "s3://varve/ck", "-D", "varve.remote.ca-file=" + other[0])
+    check(code != 0 and "127.0.0.1" in err and not s.requests, "a certificate for another host", code, out, err)
     s.stop()
 
 

@@ -2,10 +2,11 @@
 """A real S3 server for scripts/check-storage: versitygw over a directory, built from the Go module proxy.
 
     versitygw.py --build DIR     only builds it, once, into DIR/bin
-    versitygw.py DIR             prints "server ...", "env NAME=VALUE" lines and "uri s3://varve", ends with its standard input
+    versitygw.py [--tls] DIR     prints "server ...", "env NAME=VALUE" lines and "uri s3://varve", ends with its standard input
 """
 import os
 import re
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -27,19 +28,34 @@ def build(directory):
     return program
 
 
-def serve(program, data, log):
+def certificate(data):
+    paths = [os.path.join(data, "server" + end) for end in (".pem", ".key")]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=versitygw", "-addext",
+                    "subjectAltName=IP:127.0.0.1", "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
+    return paths
+
+
+def answers(url, ca_file):
+    """Whether somebody is there, who asks for a signature."""
+    try:
+        urllib.request.urlopen(url, context=ssl.create_default_context(cafile=ca_file) if ca_file else None)
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def serve(program, data, log, pair):
     """On a port that is free: it cannot be asked for any, so a few are tried."""
     for port in range(7070 + os.getpid() % 500, 9000, 500):
-        process = subprocess.Popen([program, "--port", "127.0.0.1:%d" % port, "--quiet", "posix", data], stdin=subprocess.DEVNULL,
+        tls = ["--cert", pair[0], "--key", pair[1]] if pair else []
+        process = subprocess.Popen([program, "--port", "127.0.0.1:%d" % port, "--quiet"] + tls + ["posix", data], stdin=subprocess.DEVNULL,
                                    stdout=log, stderr=log, env=dict(os.environ, ROOT_ACCESS_KEY=ACCESS_KEY, ROOT_SECRET_KEY=SECRET_KEY))
         for _ in range(100):
-            try:
-                urllib.request.urlopen("http://127.0.0.1:%d/" % port)
-            except urllib.error.HTTPError:
-                if process.poll() is None:
-                    return process, port  # it asks for a signature
-            except OSError:
-                pass
+            url = "http%s://127.0.0.1:%d" % ("s" if pair else "", port)
+            if answers(url + "/", pair and pair[0]) and process.poll() is None:
+                return process, url
             if process.poll() is not None:
                 break
             time.sleep(0.1)
@@ -52,10 +68,13 @@ def main():
     program = build(directory)
     if sys.argv[1] == "--build":
         return
-    with tempfile.TemporaryDirectory(prefix="varve-versitygw.") as data, open(os.path.join(directory, "server.log"), "wb") as log:
+    with tempfile.TemporaryDirectory(prefix="varve-versitygw.") as data, tempfile.TemporaryDirectory() as certificates, open(os.path.join(directory, "server.log"), "wb") as log:
         os.makedirs(os.path.join(data, "varve"))
-        process, port = serve(program, data, log)
-        for line in ("server versitygw " + re.sub("^v", "", VERSION), "env AWS_ENDPOINT_URL=http://127.0.0.1:%d" % port,
+        pair = certificate(certificates) if sys.argv[1] == "--tls" else None
+        process, url = serve(program, data, log, pair)
+        if pair:
+            print("env AWS_CA_BUNDLE=" + pair[0])
+        for line in ("server versitygw " + re.sub("^v", "", VERSION) + (", TLS" if pair else ""), "env AWS_ENDPOINT_URL=" + url,
                      "env AWS_ACCESS_KEY_ID=" + ACCESS_KEY, "env AWS_SECRET_ACCESS_KEY=" + SECRET_KEY, "env AWS_REGION=us-east-1",
                      "uri s3://varve"):
             print(line)

@@ -28,6 +28,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -60,7 +61,8 @@ class Stored:
 
 
 class S3Server:
-    def __init__(self, port=0, part_min=5 << 20, keep_conditions=True):
+    def __init__(self, port=0, part_min=5 << 20, keep_conditions=True, tls=None):
+        """tls: files of a certificate and its key."""
         self.lock = threading.RLock()
         self.reset(part_min, keep_conditions)
         server = self
@@ -78,7 +80,12 @@ class S3Server:
 
         self.http = Server(("127.0.0.1", port), Handler)
         self.port = self.http.server_address[1]
-        self.endpoint = "http://127.0.0.1:%d" % self.port
+        self.endpoint = "http%s://127.0.0.1:%d" % ("s" if tls else "", self.port)
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*tls)
+            # The handshake is the handler's thread's: a client that stands still holds up nobody.
+            self.http.socket = context.wrap_socket(self.http.socket, server_side=True, do_handshake_on_connect=False)
 
     def reset(self, part_min=5 << 20, keep_conditions=True):
         self.buckets = {"varve": {}}
