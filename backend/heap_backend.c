@@ -405,13 +405,12 @@ enum rc heap_backend_open(const struct keyed_backend_config *config, struct keye
     rc = core_check_handles(&b->core, config, err);
     for (size_t i = 0; rc == RC_OK && i < config->restore_count; i++)
         rc = core_restore_entries(&b->core, config, &config->restore[i], err);
-    if (rc != RC_OK) {
-        heap_close(&b->core.base);
-        return rc;
-    }
     if (config->local_dir != NULL && config->restore_count > 0)
         (void)!fs_rmdir(config->env->fs, config->local_dir,
                         &ignored); /* a restore may have made it */
-    *out = &b->core.base;
-    return RC_OK;
+    if (rc != RC_OK)
+        heap_close(&b->core.base);
+    else
+        *out = &b->core.base;
+    return rc;
 }

@@ -570,6 +570,26 @@ static bool prove_later(const struct keyed_backend_config *config)
            (config->verify == RESTORE_VERIFY_AUTO && bytes > RESTORE_VERIFY_FIRST_BYTES);
 }
 
+/* RocksDB looks into files before they are proven, names its own copy of one that is damaged, and blames
+ * the MANIFEST: which file of the snapshot it is, is said instead. */
+static enum rc name_damaged(const struct keyed_backend_config *config, struct err *err)
+{
+    for (size_t i = 0; i < config->restore_count; i++) {
+        for (size_t j = 0; j < config->restore[i].file_count; j++) {
+            const struct state_file *f = &config->restore[i].files[j];
+            struct err found = {0};
+
+            if (f->scope == FILE_INLINE || path_is_remote(f->resolved_path))
+                continue; /* proven before RocksDB saw it */
+            if (state_file_prove(config->env->fs, f, &found) == RC_CORRUPT) {
+                err_clear(err);
+                return err_set(err, RC_CORRUPT, "%s", found.msg);
+            }
+        }
+    }
+    return RC_CORRUPT;
+}
+
 /* What is left when files are in place: rows to be rewritten, handles to be copied. */
 static enum rc restore_rows(struct rocks_backend *b, const struct keyed_backend_config *config,
                             const bool *taken, struct err *err)
@@ -620,5 +640,5 @@ enum rc rocks_restore(struct rocks_backend *b, const struct keyed_backend_config
     rc = warmup_start(b->warmup, err);
 out:
     arena_free(arena);
-    return rc;
+    return rc == RC_CORRUPT && later ? name_damaged(config, err) : rc;
 }

@@ -303,6 +303,7 @@ START_TEST(file_that_is_proven_in_the_background_fails_the_job_by_name)
         copy[at] ^= 0x10;
         if (try_open((struct key_group_range){0, 127}, &h, 1, 1 << 20, &b, &err) != RC_OK) {
             ck_assert_int_eq(err.rc, RC_CORRUPT); /* RocksDB saw it, in an index or a footer */
+            ck_assert_msg(strstr(err.msg, f->path) != NULL, "%s", err.msg);
             err_clear(&err);
             continue;
         }
