@@ -162,7 +162,7 @@ def functions_table():
 
 # ---- the map -------------------------------------------------------------------------------------
 
-FOLDERS = ("base", "backend", "checkpoint", "sink", "job", "job/source", "job/format", "job/operator", "job/runtime", "job/sql", "job/rest", "job/cli")
+FOLDERS = ("base", "backend", "checkpoint", "checkpoint/flink", "sink", "job", "job/source", "job/format", "job/operator", "job/runtime", "job/sql", "job/rest", "job/cli")
 SOURCES = (".h", ".c", ".cc", ".def", ".proto", ".y", ".re", ".html")
 
 

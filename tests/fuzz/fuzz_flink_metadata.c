@@ -1,0 +1,33 @@
+/* fuzz_flink_metadata.c - any bytes as a Flink _metadata: refused with a reason, or a tree that can be
+ * walked, checked and shown. Seeds: what Flink wrote. */
+#include "checkpoint/flink/flink_json.h"
+
+static enum rc see(void *ctx, const struct flink_stream_use *use, struct err *err UNUSED)
+{
+    uint64_t *seen = ctx;
+
+    ASSERT(use->stream->tag != FLINK_STREAM_NONE && use->op != NULL);
+    *seen += use->stream->path.len + use->stream->data.len;
+    return RC_OK;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct arena *arena = arena_new(0);
+    struct flink_metadata m;
+    struct err err = {0};
+    uint64_t seen = 0;
+    enum rc rc = flink_metadata_decode(bytes_of(data, size), arena, "fuzz", &m, &err);
+
+    if (rc == RC_OK) {
+        ASSERT(flink_metadata_recognise(bytes_of(data, size)));
+        ASSERT(flink_metadata_each_stream(&m, see, &seen, &err) == RC_OK);
+        json_decref(flink_metadata_json(&m));
+        rc = flink_metadata_check(&m, "fuzz", &err);
+    }
+    ASSERT(rc == RC_OK || (err.rc == rc && err.msg[0] != '\0'));
+    arena_free(arena);
+    return 0;
+}
