@@ -2,6 +2,8 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <time.h>
 
 static int64_t posix_mono_ns(struct clock *c UNUSED)
@@ -40,4 +42,20 @@ struct clock *clock_posix(void)
     static struct clock posix = {.ops = &posix_ops}; /* never changes */
 
     return &posix;
+}
+
+const char *wall_text(int64_t wall_ms, char out[WALL_TEXT_MAX])
+{
+    time_t seconds = (time_t)(wall_ms / 1000 - (wall_ms % 1000 < 0));
+    struct tm tm;
+    size_t len = 0;
+
+    if (gmtime_r(&seconds, &tm) != NULL)
+        len = strftime(out, WALL_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
+    if (len == 0)
+        snprintf(out, WALL_TEXT_MAX, "%" PRId64 " ms", wall_ms);
+    else
+        snprintf(out + len, WALL_TEXT_MAX - len, ".%03dZ",
+                 (int)(wall_ms - (int64_t)seconds * 1000));
+    return out;
 }

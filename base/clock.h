@@ -18,6 +18,10 @@ static inline int64_t clock_mono_ns(struct clock *c) { return c->ops->mono_ns(c)
 static inline int64_t clock_wall_ms(struct clock *c) { return c->ops->wall_ms(c); }
 static inline void clock_sleep_ns(struct clock *c, int64_t duration_ns) { c->ops->sleep_ns(c, duration_ns); }
 
+#define WALL_TEXT_MAX 32
+/* "2026-11-30T19:50:00.000Z"; returns out. */
+const char *wall_text(int64_t wall_ms, char out[WALL_TEXT_MAX]);
+
 /* The real clock; static lifetime. */
 struct clock *clock_posix(void);
 

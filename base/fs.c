@@ -278,6 +278,16 @@ enum rc fs_lock_say(struct fs_file *lock, struct bytes text, struct err *err)
     return lock->fs->ops->lock_say(lock, text, err);
 }
 
+bool fs_lock_can_be_lost(const struct fs_file *lock)
+{
+    return lock->fs->ops->lock_check != NULL;
+}
+
+enum rc fs_lock_check(struct fs_file *lock, bool confirm, struct err *err)
+{
+    return fs_lock_can_be_lost(lock) ? lock->fs->ops->lock_check(lock, confirm, err) : RC_OK;
+}
+
 enum rc fs_lock_probe(struct fs *fs, const char *path, bool *held, struct err *err)
 {
     struct err local = {0};

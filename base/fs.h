@@ -40,7 +40,7 @@ typedef enum rc fs_list_stat_fn(void *ctx, const char *name, const struct fs_sta
 /* What a publish finds under its name: nothing, or what it takes the place of. */
 enum fs_publish_mode { FS_PUBLISH_NEW, FS_PUBLISH_REPLACE };
 
-/* The last seven may be NULL: then the fs_ call does what its comment says of a local file system. */
+/* The last eight may be NULL: then the fs_ call does what its comment says of a local file system. */
 struct fs_ops {
     enum rc (*create)(struct fs *, const char *path, struct fs_file **out, struct err *);
     enum rc (*open_read)(struct fs *, const char *path, struct fs_file **out, struct err *);
@@ -69,6 +69,7 @@ struct fs_ops {
     enum rc (*publish)(struct fs *, const char *dir, const char *temp, const char *name,
                        struct bytes content, enum fs_publish_mode mode, struct err *);
     enum rc (*lock_say)(struct fs_file *lock, struct bytes text, struct err *);
+    enum rc (*lock_check)(struct fs_file *lock, bool confirm, struct err *);
     enum rc (*lock_probe)(struct fs *, const char *path, bool *held, struct err *);
     enum rc (*list_stat)(struct fs *, const char *path, fs_list_stat_fn *, void *ctx, struct err *);
     enum rc (*drop_unfinished)(struct fs *, const char *dir, int64_t before_wall_ms,
@@ -132,6 +133,12 @@ MUST_USE enum rc fs_lock(struct fs *fs, const char *path, struct fs_file **out, 
  * file system may add words to the end of the first line. Not synced: after a crash nobody holds the lock. */
 #define FS_LOCK_TEXT_MAX 8192
 MUST_USE enum rc fs_lock_say(struct fs_file *lock, struct bytes text, struct err *err);
+/* Of a lock that is held: RC_STATE when it is known to be lost, for good, with a message that says to whom. That can be on a
+ * remote file system alone (fs_lock_can_be_lost), to whose server this process has not spoken for too long.
+ *   confirm  before a step that nobody but the holder may do: makes a request when it has to, and any code but RC_OK
+ *            forbids the step; without it no request is made */
+MUST_USE enum rc fs_lock_check(struct fs_file *lock, bool confirm, struct err *err);
+bool fs_lock_can_be_lost(const struct fs_file *lock);
 /* Does somebody hold the lock on that file, which is there? Locally by taking it for a moment. */
 MUST_USE enum rc fs_lock_probe(struct fs *fs, const char *path, bool *held, struct err *err);
 /* A file there gets its name only when it is closed, with all its content: nobody ever sees a part of

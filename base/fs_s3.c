@@ -497,6 +497,11 @@ static enum rc s3_lock_say(struct fs_file *lock, struct bytes text, struct err *
     return lease_say(file_of(lock)->lease, text, err);
 }
 
+static enum rc s3_lock_check(struct fs_file *lock, bool confirm, struct err *err)
+{
+    return lease_check(file_of(lock)->lease, confirm, err);
+}
+
 static enum rc s3_lock_probe(struct fs *fs, const char *path, bool *held, struct err *err)
 {
     return lease_probe(leases_of(fs), path, held, err);
@@ -535,6 +540,7 @@ static const struct fs_ops s3_ops = {
     .publish = s3_publish,
     .lock = s3_lock,
     .lock_say = s3_lock_say,
+    .lock_check = s3_lock_check,
     .lock_probe = s3_lock_probe,
     .list_stat = s3_list_stat,
     .drop_unfinished = s3_drop_unfinished,

@@ -439,6 +439,7 @@ static const struct fs_ops hdfs_ops = {
     .appears_whole = hdfs_appears_whole,
     .publish = hdfs_publish,
     .lock_say = webhdfs_lock_say,
+    .lock_check = webhdfs_lock_check,
     .lock_probe = hdfs_lock_probe,
 };
 

@@ -309,3 +309,8 @@ enum rc webhdfs_lock_say(struct fs_file *lock, struct bytes text, struct err *er
 {
     return lease_say(file_of(lock)->lease, text, err);
 }
+
+enum rc webhdfs_lock_check(struct fs_file *lock, bool confirm, struct err *err)
+{
+    return lease_check(file_of(lock)->lease, confirm, err);
+}

@@ -76,6 +76,7 @@ enum rc webhdfs_close(struct fs_file *, struct err *);
 void webhdfs_abandon(struct fs_file *);
 enum rc webhdfs_lock(struct fs *, const char *path, struct fs_file **out, struct err *);
 enum rc webhdfs_lock_say(struct fs_file *lock, struct bytes text, struct err *);
+enum rc webhdfs_lock_check(struct fs_file *lock, bool confirm, struct err *);
 /* A file at `path`, which is replaced, in a directory that is there. */
 MUST_USE enum rc webhdfs_put(struct webhdfs *w, const char *path, struct bytes content,
                              struct webhdfs_status *written, struct err *err);

@@ -6,6 +6,7 @@
 #include "base/thread.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,6 +14,7 @@
 #define BY " by="
 #define TTL_MAX_MS ((int64_t)24 * 3600 * 1000) /* what a damaged text may say is bounded */
 #define TICKS_PER_TTL 3
+#define WHO_MAX 256 /* of what a holder says of itself, in messages */
 #define TRIES_MAX 3 /* of one write */
 
 struct lease {
@@ -23,7 +25,9 @@ struct lease {
     struct mutex writing; /* one write at a time; taken before the keeper's, held over requests */
     struct buf said GUARDED_BY(writing);
     char version[LEASE_VERSION_MAX] GUARDED_BY(writing);
-    bool lost GUARDED_BY(writing);
+    int64_t written_mono_ns GUARDED_BY(writing); /* when the last write that succeeded began */
+    atomic_bool lost;   /* for good; set after `loss` */
+    struct err loss;    /* why; not changed after `lost` */
 };
 struct lease_keeper {
     const struct lease_store_ops *ops;
@@ -84,7 +88,24 @@ struct found {
     bool there, held;
     uint64_t id;
     char version[LEASE_VERSION_MAX];
+    char who[WHO_MAX]; /* what its holder says of itself: printable characters; "": nothing */
 };
+
+/* The first line, up to the lease's word. */
+static void read_who(struct bytes text, char who[WHO_MAX])
+{
+    size_t len = 0;
+    char *word;
+
+    while (len < text.len && len + 1 < WHO_MAX && text.data[len] >= 0x20 && text.data[len] < 0x7f) {
+        who[len] = (char)text.data[len];
+        len++;
+    }
+    who[len] = '\0';
+    word = strstr(who, WORD);
+    if (word != NULL)
+        *word = '\0';
+}
 
 static enum rc look(struct lease_keeper *k, const char *path, struct found *out, struct err *err)
 {
@@ -101,8 +122,22 @@ static enum rc look(struct lease_keeper *k, const char *path, struct found *out,
         out->held = lease_parse(buf_bytes(&text), &out->id, &ttl_ms, by) && ttl_ms > 0 &&
                     age_ms < ttl_ms && /* an age may be below zero: dates have whole seconds */
                     !process_is_gone(by);
+    read_who(buf_bytes(&text), out->who);
     buf_release(&text);
     return rc == RC_OK || rc == RC_NOT_FOUND ? RC_OK : err_set(err, rc, "%s", local.msg);
+}
+
+/* Another one's text, or none, is where ours was. */
+static enum rc lose(struct lease *lease, const struct found *found, struct err *err)
+    REQUIRES(lease->writing)
+{
+    if (!found->there)
+        err_set(&lease->loss, RC_STATE, "lock %s was lost: somebody deleted it", lease->path);
+    else
+        err_set(&lease->loss, RC_STATE, "lock %s was lost: somebody else took it (%s)",
+                lease->path, found->who[0] == '\0' ? "who does not say its name" : found->who);
+    atomic_store(&lease->lost, true);
+    return err_set(err, RC_STATE, "%s", lease->loss.msg);
 }
 
 /* The version may be out of date though the object is ours: when the answer to an earlier write was
@@ -113,23 +148,28 @@ static enum rc write_text(struct lease *lease, int64_t ttl_ms, struct err *err) 
     char by[PROCESS_MARK_MAX];
     struct buf text = {0};
     struct found found;
+    int64_t begun = clock_mono_ns(k->config.clock);
     enum rc rc;
 
+    if (atomic_load(&lease->lost))
+        return err_set(err, RC_STATE, "%s", lease->loss.msg);
     process_mark(by);
     lease_format(&text, buf_bytes(&lease->said), lease->id, ttl_ms, by);
     for (int tries = 1;; tries++) {
         struct err local = {0};
 
         rc = k->ops->write(k->ctx, lease->path, buf_bytes(&text), lease->version, &local);
-        if (rc == RC_OK)
+        if (rc == RC_OK) {
+            lease->written_mono_ns = begun;
             break;
+        }
         if (rc != RC_EXISTS || tries == TRIES_MAX) {
             err_set(err, rc, "%s", local.msg);
             break;
         }
         GOTO_IF_ERR(look(k, lease->path, &found, err));
         if (!found.there || found.id != lease->id)
-            GOTO_IF_ERR(err_set(err, RC_STATE, "%s: somebody else holds it now", lease->path));
+            GOTO_IF_ERR(lose(lease, &found, err));
         memcpy(lease->version, found.version, sizeof found.version);
     }
 out:
@@ -146,14 +186,11 @@ static void renew(struct lease *lease)
     enum rc rc = RC_OK;
 
     mutex_lock(&lease->writing);
-    if (!lease->lost)
+    if (!atomic_load(&lease->lost))
         rc = write_text(lease, k->config.ttl_ms, &err);
-    if (rc == RC_STATE)
-        lease->lost = true;
     mutex_unlock(&lease->writing);
     if (rc == RC_STATE)
-        log_line(k->config.log, LOG_ERROR, "lock was lost to another process path=%s reason=\"%s\"",
-                 lease->path, err.msg);
+        log_line(k->config.log, LOG_ERROR, "%s", err.msg);
     else if (rc != RC_OK)
         log_line(k->config.log, LOG_WARN, "lock could not be renewed path=%s reason=\"%s\"",
                  lease->path, err.msg);
@@ -304,6 +341,23 @@ enum rc lease_say(struct lease *lease, struct bytes text, struct err *err)
     return rc;
 }
 
+enum rc lease_check(struct lease *lease, bool confirm, struct err *err)
+{
+    struct lease_keeper *k = lease->keeper;
+    int64_t fresh_ns = k->config.ttl_ms * NS_PER_MS / TICKS_PER_TTL * (TICKS_PER_TTL - 1);
+    enum rc rc = RC_OK;
+
+    if (atomic_load(&lease->lost))
+        return err_set(err, RC_STATE, "%s", lease->loss.msg);
+    if (!confirm)
+        return RC_OK;
+    mutex_lock(&lease->writing);
+    if (clock_mono_ns(k->config.clock) - lease->written_mono_ns >= fresh_ns)
+        rc = write_text(lease, k->config.ttl_ms, err);
+    mutex_unlock(&lease->writing);
+    return rc;
+}
+
 void lease_release(struct lease *lease)
 {
     struct err ignored = {0};
@@ -312,7 +366,7 @@ void lease_release(struct lease *lease)
         return;
     keep_no_longer(lease);
     mutex_lock(&lease->writing);
-    if (!lease->lost && write_text(lease, 0, &ignored) != RC_OK)
+    if (!atomic_load(&lease->lost) && write_text(lease, 0, &ignored) != RC_OK)
         log_line(lease->keeper->config.log, LOG_WARN,
                  "lock could not be given back: it is free after ttl_ms=%" PRId64 " path=%s reason=\"%s\"",
                  lease->keeper->config.ttl_ms, lease->path, ignored.msg);

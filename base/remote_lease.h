@@ -4,7 +4,8 @@
  * Ages are the server's: its date against the object's modification time, never a clock of this machine. A holder
  * that is a process of this machine and is gone holds nothing: who is restarted after a kill -9 need not wait. The
  * lock guards against mistakes (two commands at work in one directory), not against a holder that stands still for
- * longer than the time-to-live: nothing that holder does afterwards is refused.
+ * longer than the time-to-live: the server refuses nothing that such a holder does afterwards. It learns of its loss by the
+ * next write, or by lease_check, and has to stop by itself.
  *
  * Text: what lease_say gave, at the end of its first line LEASE_WORD "<16 hex> ttl_ms=<n> by=<process mark>"; ttl_ms=0:
  * given back.
@@ -46,6 +47,10 @@ void lease_keeper_free(struct lease_keeper *keeper); /* no lease may be out */
 MUST_USE enum rc lease_take(struct lease_keeper *keeper, const char *path, struct lease **out,
                             struct err *err);
 MUST_USE enum rc lease_say(struct lease *lease, struct bytes text, struct err *err);
+/* RC_STATE: it is known to be lost, for good: the message says to whom.
+ *   confirm  false: no request is made, RC_OK: no loss is known. true: one that was not written for two thirds of its
+ *            time-to-live is written now; any other code: that failed, and nobody knows. */
+MUST_USE enum rc lease_check(struct lease *lease, bool confirm, struct err *err);
 /* Gives it back, if that can be done now (else it is deserted after a while), and frees it. NULL is a no-op. */
 void lease_release(struct lease *lease);
 /* RC_OK and false when there is no such object. */

@@ -74,8 +74,10 @@ static void attempt_destroy(struct storage_attempt *a)
 /* The directory of an aborted attempt; its _metadata is gone already. */
 static enum rc remove_attempt_dir(struct storage_attempt *a, struct err *err)
 {
-    enum rc rc = snapshot_dir_remove(&a->storage->env, a->dir, err);
+    enum rc rc = storage_may_delete(a->storage, a->dir, err);
 
+    if (rc == RC_OK)
+        rc = snapshot_dir_remove(&a->storage->env, a->dir, err);
     if (rc != RC_OK)
         storage_note_undone(a->storage, a->dir, a->checkpoint_id, false, true);
     return rc;
@@ -119,7 +121,7 @@ static bool is_running(struct storage_attempt *a)
 static enum rc check_running(struct storage_attempt *a, struct err *err)
 {
     if (is_running(a))
-        return RC_OK;
+        return storage_check_lock(a->storage, false, err);
     return err_set(err, RC_CANCELLED, "checkpoint %" PRIu64 " was aborted", a->checkpoint_id);
 }
 
@@ -165,6 +167,7 @@ enum rc storage_attempt_complete(struct storage_attempt *a, const struct checkpo
     if (a->place == ATTEMPT_SAVEPOINT)
         GOTO_IF_ERR(storage_mark_savepoint(s, a->checkpoint_id, err));
     GOTO_IF_ERR(sync_names(a, err));
+    GOTO_IF_ERR(storage_check_lock(s, true, err)); /* what is visible counts for whoever restores */
     if (a->place != ATTEMPT_MEMORY) {
         mutex_lock(&a->mutex);
         a->metadata_tried = true;
@@ -193,8 +196,10 @@ static enum rc discard_attempt(struct storage_attempt *a, bool hide, bool remove
     bool reserved = a->place == ATTEMPT_CHECKPOINT;
 
     if (hide) {
-        enum rc rc = snapshot_dir_hide(s->env.fs, a->dir, err);
+        enum rc rc = storage_may_delete(s, a->dir, err);
 
+        if (rc == RC_OK)
+            rc = snapshot_dir_hide(s->env.fs, a->dir, err);
         if (rc != RC_OK) {
             storage_note_undone(s, a->dir, a->checkpoint_id, reserved, true);
             return rc;
@@ -262,7 +267,9 @@ static enum rc publish_reserved(struct storage_attempt *a, const char *local_pat
     RETURN_IF_ERR(reserve(a, name, size_bytes, digest, &answer, err));
     if (answer == SHARED_PRESENT)
         return RC_OK;
-    rc = transfer_place(&s->to_shared, local_path, name, size_bytes, digest, &how, err);
+    rc = storage_check_lock(s, true, err);
+    if (rc == RC_OK)
+        rc = transfer_place(&s->to_shared, local_path, name, size_bytes, digest, &how, err);
     mutex_lock(&s->mutex);
     if (rc == RC_OK)
         shared_registry_published(s->registry, name);

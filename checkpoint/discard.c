@@ -9,7 +9,9 @@
 #include "checkpoint/snapshot_dir.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* A LOCK holds two lines: who, and the directory's path, by which a copy of it is told from the
  * directory itself. Either may be absent. */
@@ -77,6 +79,26 @@ enum rc job_dir_lock(struct fs *fs, const char *job_dir, const char *holder, str
     if (holder == NULL)
         return RC_OK;
     rc = write_holder(*lock, holder, job_dir, err);
+    if (rc != RC_OK)
+        fs_abandon(lock);
+    return rc;
+}
+
+enum rc job_dir_lock_guest(const struct env *env, const char *job_dir, const char *work,
+                           struct fs_file **lock, struct err *err)
+{
+    char path[FS_PATH_MAX], who[JOB_DIR_HOLDER_MAX], made_as[FS_PATH_MAX], since[WALL_TEXT_MAX];
+    char guest[128];
+    enum rc rc;
+
+    RETURN_IF_ERR(path_join(path, sizeof path, job_dir, LAYOUT_LOCK, err));
+    read_holder(env->fs, path, who, made_as);
+    RETURN_IF_ERR(job_dir_lock(env->fs, job_dir, NULL, lock, err));
+    if (!fs_lock_can_be_lost(*lock))
+        return RC_OK;
+    snprintf(guest, sizeof guest, "pid %ld, %s, since %s", (long)getpid(), work,
+             wall_text(clock_wall_ms(env->clock), since));
+    rc = write_holder(*lock, guest, made_as[0] == '\0' ? job_dir : made_as, err);
     if (rc != RC_OK)
         fs_abandon(lock);
     return rc;
@@ -239,7 +261,7 @@ enum rc discard_snapshot(const struct env *env, const char *dir, bool sweep, str
     /* A savepoint stands alone; a checkpoint is the business of whoever holds its directory. */
     in_job = layout_parse_checkpoint(path_base(dir), &id) || names_shared(&meta);
     if (in_job)
-        GOTO_IF_ERR(job_dir_lock(env->fs, job_dir, NULL, &lock, err));
+        GOTO_IF_ERR(job_dir_lock_guest(env, job_dir, "deletion of a snapshot", &lock, err));
     GOTO_IF_ERR(snapshot_dir_hide(env->fs, dir, err));
     if (in_job)
         GOTO_IF_ERR(delete_unnamed(env, &meta, job_dir, sweep, err));

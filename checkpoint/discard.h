@@ -15,6 +15,11 @@
 MUST_USE enum rc job_dir_lock(struct fs *fs, const char *job_dir, const char *holder,
                               struct fs_file **lock, struct err *err);
 
+/* The same for a while, by `work` ("orphans --delete") on a directory of another run: what LOCK says of that
+ * run stays, but where the lock is a lease, whose holder must be told who took it. */
+MUST_USE enum rc job_dir_lock_guest(const struct env *env, const char *job_dir, const char *work,
+                                    struct fs_file **lock, struct err *err);
+
 /* Whether the run that wrote a job's directory has ended for certain: it has a LOCK that nobody
  * holds, and neither does anybody hold that of the directory of which it is a copy. */
 bool job_dir_is_deserted(struct fs *fs, const char *job_dir);

@@ -100,7 +100,7 @@ static inline int64_t inspect_ms_between(int64_t from_wall_ms, int64_t to_wall_m
 
     return __builtin_sub_overflow(to_wall_ms, from_wall_ms, &ms) ? INT64_MAX : ms;
 }
-#define INSPECT_TEXT_MAX 32
+#define INSPECT_TEXT_MAX WALL_TEXT_MAX
 const char *inspect_size_text(uint64_t bytes, char out[INSPECT_TEXT_MAX]); /* "1.2 MB" */
 const char *inspect_time_text(int64_t wall_ms, char out[INSPECT_TEXT_MAX]); /* ISO 8601, UTC */
 /* "3d 4h", and with "ago"; of a time to come "future", "in the future". */

@@ -119,18 +119,7 @@ const char *inspect_size_text(uint64_t bytes, char out[INSPECT_TEXT_MAX])
 
 const char *inspect_time_text(int64_t wall_ms, char out[INSPECT_TEXT_MAX])
 {
-    time_t seconds = (time_t)(wall_ms / 1000 - (wall_ms % 1000 < 0));
-    struct tm tm;
-    size_t len = 0;
-
-    if (gmtime_r(&seconds, &tm) != NULL)
-        len = strftime(out, INSPECT_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
-    if (len == 0)
-        snprintf(out, INSPECT_TEXT_MAX, "%" PRId64 " ms", wall_ms);
-    else
-        snprintf(out + len, INSPECT_TEXT_MAX - len, ".%03dZ",
-                 (int)(wall_ms - (int64_t)seconds * 1000));
-    return out;
+    return wall_text(wall_ms, out);
 }
 
 const char *inspect_age_text(const struct inspect *in, int64_t wall_ms, char out[INSPECT_TEXT_MAX])

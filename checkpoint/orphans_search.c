@@ -83,7 +83,7 @@ static enum rc search_job(const struct search *s, const char *dir, struct err *e
         goto out;
     }
     if (s->how->remove)
-        GOTO_IF_ERR(job_dir_lock(s->env->fs, dir, NULL, &lock, err));
+        GOTO_IF_ERR(job_dir_lock_guest(s->env, dir, "varve orphans --delete", &lock, err));
     GOTO_IF_ERR(orphans_scan(s->env->fs, dir, tell, &seen, &r, err));
     rc = report(s, &p, &r, err);
 out:

@@ -237,6 +237,15 @@ const char *storage_taskowned_dir(const struct storage *s)
     return s->taskowned_dir;
 }
 
+enum rc storage_check_lock(const struct storage *s, bool confirm, struct err *err)
+{
+    return s->lock == NULL ? RC_OK : fs_lock_check(s->lock, confirm, err);
+}
+bool storage_lock_can_be_lost(const struct storage *s)
+{
+    return s->lock != NULL && fs_lock_can_be_lost(s->lock);
+}
+
 enum rc storage_hold(struct storage *s, const char *name, uint64_t size_bytes,
                      struct digest128 digest, uint64_t *hold, struct err *err)
 {
@@ -322,6 +331,7 @@ enum rc storage_restore(struct storage *s, struct checkpoint_metadata *m, const 
 {
     struct adoption a = {s, arena, m->checkpoint_id};
 
+    RETURN_IF_ERR(storage_check_lock(s, true, err));
     if (s->job_dir != NULL) {
         enum rc rc = metadata_each_file(m, adopt_file, &a, err);
 
@@ -368,6 +378,7 @@ enum rc storage_attempt_begin(struct storage *s, uint64_t checkpoint_id,
     enum rc rc;
 
     *out = NULL;
+    GOTO_IF_ERR(storage_check_lock(s, true, err));
     GOTO_IF_ERR(check_id_grows(s, checkpoint_id, err));
     if (s->job_dir == NULL) {
         *out = attempt_new_take(s, checkpoint_id, ATTEMPT_MEMORY, mem_strdup(""));
@@ -421,12 +432,27 @@ void storage_release_uses(struct storage *s, uint64_t checkpoint_id, bool attemp
     mutex_unlock(&s->mutex);
 }
 
+static bool lies_inside(const struct storage *s, const char *dir)
+{
+    char parent[FS_PATH_MAX];
+
+    return s->job_dir != NULL && path_dir(parent, sizeof parent, dir, NULL) == RC_OK &&
+           strcmp(parent, s->job_dir) == 0;
+}
+
+enum rc storage_may_delete(const struct storage *s, const char *dir, struct err *err)
+{
+    return lies_inside(s, dir) ? storage_check_lock(s, true, err) : RC_OK;
+}
+
 /* _metadata, uses, files, directory. What does not work is noted for later. */
 static enum rc drop_dir(struct storage *s, const char *dir, uint64_t checkpoint_id, bool release,
                         bool attempt, struct err *err)
 {
-    enum rc rc = snapshot_dir_hide(s->env.fs, dir, err);
+    enum rc rc = storage_may_delete(s, dir, err);
 
+    if (rc == RC_OK)
+        rc = snapshot_dir_hide(s->env.fs, dir, err);
     if (rc == RC_OK) {
         if (release)
             storage_release_uses(s, checkpoint_id, attempt);
@@ -446,14 +472,6 @@ static enum rc discard_outside(struct storage *s, uint64_t checkpoint_id, const 
 
     storage_release_uses(s, checkpoint_id, false);
     return rc;
-}
-
-static bool lies_inside(const struct storage *s, const char *dir)
-{
-    char parent[FS_PATH_MAX];
-
-    return s->job_dir != NULL && path_dir(parent, sizeof parent, dir, NULL) == RC_OK &&
-           strcmp(parent, s->job_dir) == 0;
 }
 
 enum rc storage_checkpoint_discard(struct storage *s, uint64_t checkpoint_id, struct err *err)
@@ -544,6 +562,8 @@ static enum rc delete_begun(struct storage *s, const char *name, bool keep, size
     enum rc rc = path_join(path, sizeof path, layout_is_log(name) ? s->taskowned_dir : s->shared_dir,
                            name, &local);
 
+    if (rc == RC_OK && !keep)
+        rc = storage_check_lock(s, true, &local);
     if (rc == RC_OK && !keep)
         rc = fs_unlink(s->env.fs, path, &local);
     if (rc == RC_OK)

@@ -58,6 +58,14 @@ const char *storage_job_dir(const struct storage *s);
 uint64_t storage_newest_seen_id(const struct storage *s);
 /* "<job dir>/taskowned", or NULL. */
 const char *storage_taskowned_dir(const struct storage *s);
+/* RC_STATE: the lock on the job's directory was lost (fs_lock_check): somebody else writes there. From
+ * then on nothing is published, written or deleted there by this storage: each call says so instead,
+ * and confirms before it.
+ *   confirm  as fs_lock_check's: a request if need be, and any code but RC_OK forbids the step
+ * Any thread. */
+MUST_USE enum rc storage_check_lock(const struct storage *s, bool confirm, struct err *err);
+/* Whether that can happen: then somebody should look from time to time. */
+bool storage_lock_can_be_lost(const struct storage *s);
 
 /* ---- logs in taskowned/ ---------------------------------------------------------------------- */
 

@@ -73,6 +73,8 @@ struct storage_attempt *attempt_new_take(struct storage *s, uint64_t checkpoint_
  * after the newest checkpoint may be the savepoint's. */
 MUST_USE enum rc storage_mark_savepoint(struct storage *s, uint64_t checkpoint_id,
                                         struct err *err);
+/* RC_STATE: `dir` is a directory of the job's, and the lock on that was lost. */
+MUST_USE enum rc storage_may_delete(const struct storage *s, const char *dir, struct err *err);
 /* Remember a deletion that failed. */
 void storage_note_undone(struct storage *s, const char *dir, uint64_t checkpoint_id, bool release,
                          bool attempt);

@@ -661,7 +661,7 @@ struct checkpoint_driver *driver_new(const struct driver_config *config)
     for (uint32_t v = 0; v < config->graph->vertex_count; v++)
         d->task_count += config->graph->vertices[v].parallelism;
     d->note = (struct end_note){.env = config->env,
-                                .job_dir = storage_job_dir(config->storage),
+                                .storage = config->storage,
                                 .origin = config->origin};
     d->task_at_end = mem_calloc(d->task_count, sizeof(bool));
     d->task_gone = mem_calloc(d->task_count, sizeof(bool));

@@ -13,11 +13,13 @@ static enum rc write_end(struct end_note *n, enum job_end end, uint64_t checkpoi
                       .job_id = n->origin->job_id,
                       .job_name = n->origin->job_name,
                       .fingerprint = n->origin->fingerprint};
+    const char *job_dir = storage_job_dir(n->storage);
 
-    if (n->job_dir == NULL)
+    if (job_dir == NULL)
         return RC_OK;
+    RETURN_IF_ERR(storage_check_lock(n->storage, true, err));
     n->noted = true; /* also when the answer is lost */
-    return ended_write(n->env->fs, n->job_dir, &e, err);
+    return ended_write(n->env->fs, job_dir, &e, err);
 }
 
 enum rc end_note_stop(struct end_note *n, uint64_t savepoint_id, const char *dir, struct err *err)
@@ -47,7 +49,8 @@ enum rc end_note_forget(struct end_note *n, struct err *err)
 {
     if (!n->noted)
         return RC_OK;
-    RETURN_IF_ERR(ended_remove(n->env->fs, n->job_dir, err));
+    RETURN_IF_ERR(storage_check_lock(n->storage, true, err));
+    RETURN_IF_ERR(ended_remove(n->env->fs, storage_job_dir(n->storage), err));
     n->noted = false;
     return RC_OK;
 }

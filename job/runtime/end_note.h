@@ -8,10 +8,11 @@
 
 #include "checkpoint/completed.h"
 #include "checkpoint/lineage.h"
+#include "checkpoint/storage.h"
 
 struct end_note {
     const struct env *env;
-    const char *job_dir;             /* borrowed; NULL: none, and nothing is noted */
+    struct storage *storage;         /* borrowed; without a directory nothing is noted */
     const struct run_origin *origin; /* borrowed */
     bool noted;                      /* ENDED lies in the job's directory, or may */
     uint64_t noted_stop;             /* the stop's savepoint that it names for certain; 0: none */

@@ -90,7 +90,7 @@ enum rc job_check_claim(const struct restore_plan *p, const char *dir, struct er
 
 static enum rc open_storage(struct job *job, struct err *err)
 {
-    char dir[FS_PATH_MAX], holder[256];
+    char dir[FS_PATH_MAX], holder[256], since[WALL_TEXT_MAX];
     struct storage_config c = {
         .env = job->env,
         .job_id = job->id,
@@ -103,7 +103,8 @@ static enum rc open_storage(struct job *job, struct err *err)
     RETURN_IF_ERR(job_checkpoint_dir(job->config, dir, err));
     RETURN_IF_ERR(job_check_claim(&job->plan, dir, err));
     c.dir = dir[0] == '\0' ? NULL : dir;
-    snprintf(holder, sizeof holder, "pid %ld, job %.180s", (long)getpid(), job->graph->job_name);
+    snprintf(holder, sizeof holder, "pid %ld, job %.150s, since %s", (long)getpid(),
+             job->graph->job_name, wall_text(job->start_wall_ms, since));
     return storage_open(&c, &job->storage, err);
 }
 

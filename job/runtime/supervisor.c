@@ -11,6 +11,8 @@
 
 #include <stdio.h>
 
+#define LOCK_LOOK_NS NS_PER_S /* how often it is asked whether the directory's lock is lost */
+
 /* ---- state ------------------------------------------------------------------------------------
  */
 
@@ -95,8 +97,10 @@ static void post_event(void *ctx, struct task_event *ev_take)
 /* ---- the end ----------------------------------------------------------------------------------
  */
 
-static enum job_end end_of(enum job_state state)
+static enum job_end end_of(const struct job *job, enum job_state state)
 {
+    if (job->lock_lost)
+        return JOB_END_SUSPENDED; /* whatever the retention */
     switch (state) {
     case JOB_FINISHED:
         return JOB_END_FINISHED;
@@ -115,7 +119,7 @@ static void end_job(struct job *job, enum job_state final)
 {
     if (job->deployment != NULL)
         deployment_stop(job->deployment);
-    driver_shutdown(job->driver, end_of(final));
+    driver_shutdown(job->driver, end_of(job, final));
     storage_close(job->storage);
     job->storage = NULL;
     scratch_remove(job->env, job->local_dir, &job->local_lock);
@@ -340,6 +344,34 @@ static void restart(struct job *job)
         end_job(job, JOB_FAILED);
 }
 
+/* Somebody else works in its directory: it must not go on, and a restart is no help. */
+static void check_lock(struct job *job)
+{
+    struct err err = {0};
+
+    if (job->lock_lost || storage_check_lock(job->storage, false, &err) != RC_STATE)
+        return;
+    job->lock_lost = true;
+    switch (job->state) {
+    case JOB_RUNNING:
+        if (!job->tearing_down)
+            start_failing(job, &err, "", true);
+        break;
+    case JOB_FAILING:
+        note_failure(job, err.msg, "");
+        job->failure_first = err;
+        job->failure_final = true;
+        break;
+    case JOB_RESTARTING:
+        note_failure(job, err.msg, "");
+        job->failure_first = err;
+        end_job(job, JOB_FAILED);
+        break;
+    default:
+        break;
+    }
+}
+
 /* ---- task events ------------------------------------------------------------------------------
  */
 
@@ -557,7 +589,11 @@ bool job_step(struct job *job, int64_t *next_mono_ns)
     if (!job->initialized)
         start(job);
     if (!job_state_is_final(job->state))
+        check_lock(job);
+    if (!job_state_is_final(job->state))
         take_mail(job);
+    if (!job_state_is_final(job->state))
+        check_lock(job); /* it may have been found out by what was just done */
     if (job->fail_asked && job->state == JOB_RUNNING && !job->tearing_down) {
         struct err err = {0};
 
@@ -578,6 +614,8 @@ bool job_step(struct job *job, int64_t *next_mono_ns)
         *next_mono_ns = due_ms * NS_PER_MS;
     if (job->state == JOB_RESTARTING && job->restart_mono_ns < *next_mono_ns)
         *next_mono_ns = job->restart_mono_ns;
+    if (storage_lock_can_be_lost(job->storage) && now + LOCK_LOOK_NS < *next_mono_ns)
+        *next_mono_ns = now + LOCK_LOOK_NS;
     return false;
 }
 

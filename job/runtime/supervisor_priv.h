@@ -73,6 +73,7 @@ struct job {
     char fail_message[ERR_MSG_MAX];
     struct err failure_first;   /* of the teardown under way */
     bool failure_final;         /* no restart can help */
+    bool lock_lost;             /* its directory is somebody else's: nothing there is touched */
     uint64_t suspend_operation; /* number of the checkpoint before a suspend; 0: none */
 
     struct mutex mutex;

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -265,6 +266,70 @@ def orphans_go_and_a_running_job_is_left_alone(where):
     check(stranger not in s.keys(), "the orphan stays", out, err)
     same(sorted(s.uploads), ["other"], "uploads that a dead process left")
     Job(where, formula(where, None), ["--resume"], QUICK).finish()
+    s.stop()
+
+
+def stop_between_requests(s, job):
+    """The process stands still and has no request under way: what the server sees later was begun later."""
+    def still():
+        job.process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: open("/proc/%d/stat" % job.process.pid).read().rsplit(")", 1)[1].split()[0] == "T", "a stopped process")
+        time.sleep(0.05)  # what was sent before has come
+        with s.lock:
+            if s.busy == 0:
+                return True
+        job.process.send_signal(signal.SIGCONT)
+        return False
+
+    wait_until(still, "a moment without a request")
+
+
+def lose_the_directory(where, s):
+    """A job stands still for longer than its lease; meanwhile somebody deletes there what nobody seems to need. The keys at that
+    moment, and those when the job has ended."""
+    quick = ["-D", "varve.remote.lock-ttl=3s"]
+    job = Job(where, formula(where, 2000, **{"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.attempts": "100"}),
+              quick, QUICK)
+    job.wait_checkpoints(2)
+    directory, lock = "s3://varve/ck/" + job.jid, "ck/%s/LOCK" % job.jid
+    stop_between_requests(s, job)
+    before = [k for k in s.keys("ck/") if k.endswith("/_metadata")]
+    said = varve("orphans", directory, "--delete", "--min-age", "0s", *quick)
+    check("in use" in said[1] + said[2] or "running" in said[1] + said[2], "the directory of a job that may still run", said)
+
+    def taken():
+        varve("orphans", directory, "--delete", "--min-age", "0s", *quick)
+        return b"varve orphans --delete" in s.buckets["varve"][lock].data
+
+    wait_until(taken, "a lease that has run out")
+    there, text = s.keys("ck/"), s.buckets["varve"][lock].data
+    same([k for k in there if k.endswith("/_metadata")], before, "the checkpoints")
+    job.process.send_signal(signal.SIGCONT)
+    job.refused("was lost: somebody else took it (pid", "varve orphans --delete, since 20")
+    same(s.buckets["varve"][lock].data, text, "LOCK")
+    check("restarts id" not in job.err, "it was restarted", job.said())
+    same(os.listdir(where + "/local"), [], "scratch")
+    return there, s.keys("ck/")
+
+
+@test
+def who_stood_still_and_lost_its_directory_fails(where):
+    """It must see that before it publishes or deletes anything, and not restart. What it was about to send when it was stopped, after
+    its last look, nobody can take back: a file in shared/, once in a thousand times a _metadata."""
+    s = server()
+    for round in range(3):
+        here = "%s/%d" % (where, round)
+        with s.lock:
+            s.reset()
+        there, after = lose_the_directory(here, s)
+        same([k for k in there if k not in after], [], "what it deleted")
+        new = [k for k in after if k not in there and "/shared/" not in k]
+        if not new:
+            break
+        check(round < 2, "what it published", new)
+    Job(here, formula(here, None), ["--resume"], QUICK).finish()
+    check_formula_and_rows(here, ROWS, "resumed after the loss")
+    s.check_order()
     s.stop()
 
 

@@ -226,6 +226,22 @@ def a_server_that_goes_for_good_holds_nobody_up(where):
 
 
 @test
+def a_directory_that_somebody_else_took_is_left_to_him(where):
+    with SimWebHdfs() as hdfs:
+        job = Job(where, job_sql(where, hdfs, rate=3000, **{"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.attempts": "100"}),
+                  QUICK + ["-D", "varve.remote.lock-ttl=1 s"])
+        job.wait_checkpoints(2)
+        lock = "/ck/%s/LOCK" % job.jid
+        theirs = hdfs.read(lock).split(b"\n", 1)[1]
+        theirs = b"pid 7, job b, since noon lease=0123456789abcdef ttl_ms=60000 by=elsewhere\n" + theirs
+        hdfs.write(lock, theirs)
+        job.refused("lock hdfs:", "was lost: somebody else took it (pid 7, job b, since noon)")
+        same(hdfs.read(lock), theirs, "LOCK")
+        check("restarts id" not in job.err, "it was restarted", job.said())
+        check([p for p in hdfs.files() if p.endswith("/_metadata")], "its checkpoints are gone")
+
+
+@test
 def what_cannot_be_is_said(where):
     with SimWebHdfs() as hdfs:
         hdfs.kerberos = True

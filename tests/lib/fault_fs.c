@@ -21,6 +21,7 @@ struct fault_fs {
     struct armed armed[FAULTS_MAX];
     size_t armed_count;
     uint64_t hits, counts[KINDS];
+    enum fault_locks locks;
 };
 
 struct fault_file {
@@ -148,6 +149,23 @@ static enum rc fault_open_append(struct fs *fs, const char *path, uint64_t lengt
 static enum rc fault_lock(struct fs *fs, const char *path, struct fs_file **out, struct err *err)
 {
     OPEN(FAULT_LOCK, "lock", fs_lock(faulty(fs)->under, path, &file, err));
+}
+
+static enum rc fault_lock_check(struct fs_file *f, bool confirm, struct err *err)
+{
+    enum fault_locks locks;
+
+    mutex_lock(&faulty(f->fs)->mutex);
+    locks = faulty(f->fs)->locks;
+    if (locks == FAULT_LOCKS_LOST_UNSEEN && confirm)
+        locks = faulty(f->fs)->locks = FAULT_LOCKS_LOST;
+    mutex_unlock(&faulty(f->fs)->mutex);
+    if (locks == FAULT_LOCKS_LOST)
+        return err_set(err, RC_STATE, "lock %s was lost: somebody else took it (pid 1, job b)",
+                       f->path);
+    return locks == FAULT_LOCKS_UNKNOWN && confirm
+               ? err_set(err, RC_IO, "%s: nobody answers", f->path)
+               : RC_OK;
 }
 
 static enum rc fault_read_at(struct fs_file *f, uint64_t offset, void *out, size_t len, size_t *got,
@@ -284,6 +302,7 @@ static const struct fs_ops fault_ops = {
     .stat = fault_stat,
     .sync_dir = fault_sync_dir,
     .lock = fault_lock,
+    .lock_check = fault_lock_check,
 };
 
 struct fs *fault_fs_new(struct fs *under_fs)
@@ -313,6 +332,13 @@ void fault_fs_add(struct fs *fs, struct fault fault)
     ASSERT(f->armed_count < FAULTS_MAX);
     f->armed[f->armed_count++] = (struct armed){.fault = fault};
     mutex_unlock(&f->mutex);
+}
+
+void fault_fs_locks(struct fs *fs, enum fault_locks what)
+{
+    mutex_lock(&faulty(fs)->mutex);
+    faulty(fs)->locks = what;
+    mutex_unlock(&faulty(fs)->mutex);
 }
 
 void fault_fs_clear(struct fs *fs)

@@ -55,6 +55,10 @@ void fault_fs_add(struct fs *fs, struct fault fault);
 void fault_fs_clear(struct fs *fs);           /* no more faults; counts stay */
 uint64_t fault_fs_count(const struct fs *fs); /* operations so far */
 uint64_t fault_fs_hits(const struct fs *fs);  /* of which failed by a fault */
+/* What becomes of locks that are held, as of a remote lease: lost and known; lost, and found out when it
+ * has to be certain; not known, since nobody answers. Not counted. */
+enum fault_locks { FAULT_LOCKS_HELD, FAULT_LOCKS_LOST, FAULT_LOCKS_LOST_UNSEEN, FAULT_LOCKS_UNKNOWN };
+void fault_fs_locks(struct fs *fs, enum fault_locks what);
 /* Operations of these kinds so far. */
 uint64_t fault_fs_count_of(const struct fs *fs, uint32_t kinds);
 

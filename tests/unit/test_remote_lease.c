@@ -131,6 +131,66 @@ START_TEST(who_is_silent_for_too_long_has_lost_it)
 }
 END_TEST
 
+/* No look at the server tells it: only a write that the server refuses, or who asks to be certain. */
+START_TEST(a_loss_is_known_once_it_was_seen_and_stays_known)
+{
+    struct lease_keeper *quick = keeper(1, 3); /* older than two thirds at once */
+
+    ck_assert_ok(lease_take(quick, PATH, &lease, &err));
+    object.now_ms += 60000;
+    ck_assert_ok(lease_take(theirs, PATH, &other, &err));
+    ck_assert_ok(lease_say(other, bytes_of_str("pid 7, job b, since noon\n/j\n"), &err));
+    clock_sleep_ns(clock_posix(), 2 * NS_PER_MS);
+    ck_assert_rc_msg(lease_check(lease, true, &err), RC_STATE,
+                     "lock " PATH " was lost: somebody else took it (pid 7, job b, since noon)");
+    lease_release(other);
+    other = NULL;
+    ck_assert_rc_msg(lease_check(lease, false, &err), RC_STATE, "pid 7");
+    ck_assert_rc_msg(lease_say(lease, bytes_of_str("mine\n"), &err), RC_STATE, "pid 7");
+    lease_release(lease); /* writes nothing */
+    lease = NULL;
+    ck_assert(bytes_start_with(buf_bytes(&object.text), bytes_of_str("pid 7, job b")));
+    lease_keeper_free(quick);
+}
+END_TEST
+
+START_TEST(a_lock_that_somebody_deleted_is_lost)
+{
+    ck_assert_ok(lease_take(ours, PATH, &lease, &err));
+    object.there = false;
+    ck_assert_rc_msg(lease_say(lease, bytes_of_str("x\n"), &err), RC_STATE, "somebody deleted it");
+}
+END_TEST
+
+/* What is fresh is believed without a request; what is not is written anew, or nobody knows. */
+START_TEST(to_be_certain_costs_a_write_only_where_the_last_one_is_old)
+{
+    struct lease_keeper *quick = keeper(1, 3);
+    struct lease *held;
+    uint64_t writes;
+
+    ck_assert_ok(lease_take(ours, PATH, &lease, &err)); /* a minute */
+    writes = object.writes;
+    ck_assert_ok(lease_check(lease, true, &err));
+    ck_assert_uint_eq(object.writes, writes);
+    lease_release(lease);
+    lease = NULL;
+    ck_assert_ok(lease_take(quick, PATH, &held, &err));
+    mutex_lock(&object.mutex);
+    object.refuses = true;
+    mutex_unlock(&object.mutex);
+    clock_sleep_ns(clock_posix(), 2 * NS_PER_MS);
+    ck_assert_rc_msg(lease_check(held, true, &err), RC_IO, "refused");
+    ck_assert_ok(lease_check(held, false, &err)); /* it is not known to be lost */
+    mutex_lock(&object.mutex);
+    object.refuses = false;
+    mutex_unlock(&object.mutex);
+    ck_assert_ok(lease_check(held, true, &err));
+    lease_release(held);
+    lease_keeper_free(quick);
+}
+END_TEST
+
 START_TEST(it_is_written_anew_while_it_is_held)
 {
     struct lease_keeper *quick = keeper(90, 3);
@@ -258,6 +318,9 @@ TEST_MAIN("remote_lease", {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, what_is_held_is_not_given_and_what_is_given_back_is);
     tcase_add_test(tc, who_is_silent_for_too_long_has_lost_it);
+    tcase_add_test(tc, a_loss_is_known_once_it_was_seen_and_stays_known);
+    tcase_add_test(tc, a_lock_that_somebody_deleted_is_lost);
+    tcase_add_test(tc, to_be_certain_costs_a_write_only_where_the_last_one_is_old);
     tcase_add_test(tc, it_is_written_anew_while_it_is_held);
     tcase_add_test(tc, a_lost_answer_is_not_taken_for_another_holder);
     tcase_add_test(tc, a_dead_process_of_this_machine_holds_nothing);

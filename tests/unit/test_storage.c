@@ -678,6 +678,61 @@ START_TEST(an_attempt_freed_while_its_last_target_removes_the_directory_lives_un
 }
 END_TEST
 
+/* ---- a lost lock ---------------------------------------------------------------------------- */
+
+#define CHANGES                                                                                    \
+    (FAULT_CREATE | FAULT_OPEN_APPEND | FAULT_APPEND | FAULT_RENAME | FAULT_LINK | FAULT_REFLINK |  \
+     FAULT_UNLINK | FAULT_RMDIR | FAULT_MKDIR)
+
+/* Two would write in one directory: the files that one of them takes for his own are the other's. */
+START_TEST(who_lost_the_lock_changes_nothing_any_more)
+{
+    struct checkpoint_metadata m;
+    struct storage_attempt *a, *b;
+    uint64_t changes, hold;
+
+    ck_assert_ok(scene_open(&scene, &err));
+    ck_assert_ok(scene_checkpoint(&scene, 1, &err));
+    a = begin(2);
+    ck_assert_ok(scene_publish(&scene, a, 2, arena, &m, &err));
+    ck_assert_ok(storage_hold(scene.storage, "01234567-89ab-cdef-0123-456789abcdef-0-1.log", 5, digest_of(filled(5)),
+                              &hold, &err));
+    /* A loss that nobody has seen yet is seen before _metadata is. */
+    fault_fs_locks(fs, _i == 0 ? FAULT_LOCKS_LOST : FAULT_LOCKS_LOST_UNSEEN);
+    ck_assert_int_eq(storage_check_lock(scene.storage, false, NULL), _i == 0 ? RC_STATE : RC_OK);
+    changes = fault_fs_count_of(fs, CHANGES);
+    ck_assert_rc_msg(storage_attempt_complete(a, &m, &err), RC_STATE, "took it (pid 1, job b)");
+    ck_assert_rc(storage_check_lock(scene.storage, false, &err), RC_STATE);
+    ck_assert_rc_msg(storage_attempt_abort(a, &err), RC_STATE, "was lost");
+    storage_attempt_free(a);
+    ck_assert_rc_msg(storage_attempt_begin(scene.storage, 3, &b, &err), RC_STATE, "was lost");
+    ck_assert_rc_msg(storage_checkpoint_discard(scene.storage, 1, &err), RC_STATE, "was lost");
+    ck_assert_rc_msg(storage_clean(scene.storage, NULL, &err), RC_STATE, "was lost");
+    storage_release_hold(scene.storage, hold, "01234567-89ab-cdef-0123-456789abcdef-0-1.log");
+    ck_assert_uint_eq(fault_fs_count_of(fs, CHANGES), changes);
+    ck_assert(fs_exists(sim, JOB_DIR "/chk-1/_metadata"));
+    ck_assert(!fs_exists(sim, JOB_DIR "/chk-2/_metadata"));
+}
+END_TEST
+
+START_TEST(a_lock_that_nobody_can_ask_for_publishes_nothing_and_is_not_lost)
+{
+    struct checkpoint_metadata m;
+    struct storage_attempt *a;
+
+    ck_assert_ok(scene_open(&scene, &err));
+    a = begin(1);
+    ck_assert_ok(scene_publish(&scene, a, 1, arena, &m, &err));
+    fault_fs_locks(fs, FAULT_LOCKS_UNKNOWN);
+    ck_assert_rc_msg(storage_attempt_complete(a, &m, &err), RC_IO, "nobody answers");
+    ck_assert(!fs_exists(sim, JOB_DIR "/chk-1/_metadata"));
+    fault_fs_locks(fs, FAULT_LOCKS_HELD);
+    end(a);
+    ck_assert(!fs_exists(sim, JOB_DIR "/chk-1"));
+    ck_assert_ok(scene_checkpoint(&scene, 2, &err));
+}
+END_TEST
+
 START_TEST(ids_must_grow)
 {
     struct storage_attempt *a;
@@ -1089,6 +1144,8 @@ TEST_MAIN(
     tcase_add_test(tc, a_straggler_of_an_aborted_attempt_is_stopped_and_leaves_nothing);
     tcase_add_test(tc,
                    an_attempt_freed_while_its_last_target_removes_the_directory_lives_until_then);
+    tcase_add_loop_test(tc, who_lost_the_lock_changes_nothing_any_more, 0, 2);
+    tcase_add_test(tc, a_lock_that_nobody_can_ask_for_publishes_nothing_and_is_not_lost);
     tcase_add_test(tc, ids_must_grow);
     tcase_add_test(tc, a_discarded_checkpoint_leaves_what_others_need_and_strangers);
     tcase_add_loop_test(tc, nothing_is_deleted_before_the_metadata_is_gone_for_certain, 0, 2);

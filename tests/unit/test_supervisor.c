@@ -5,6 +5,7 @@
 #include "job/runtime/dispatcher.h"
 #include "job/runtime/supervisor.h"
 #include "tests/lib/check_ext.h"
+#include "tests/lib/fault_fs.h"
 #include "tests/lib/gen.h"
 #include "tests/lib/tmpdir.h"
 #include "tests/lib/toy_job.h"
@@ -134,6 +135,40 @@ static const struct {
     const char *backend;
 } shapes[] = {{1, 1, false, "hashmap"}, {2, 3, false, "hashmap"}, {2, 2, true, "hashmap"},
               {3, 1, true, "hashmap"},  {1, 4, true, "hashmap"},  {2, 2, true, ROCKSDB}};
+
+static struct job *start_and_lose_the_lock(struct fs *faulty)
+{
+    struct job *job;
+
+    env.fs = faulty;
+    job = start(1, 1, NULL);
+    await_checkpoints(job, 2);
+    fault_fs_locks(faulty, FAULT_LOCKS_LOST);
+    return job;
+}
+
+/* Whoever holds its directory now reads and deletes there what he takes for his own. */
+START_TEST(a_job_whose_directory_is_somebody_elses_fails_for_good_and_leaves_all)
+{
+    struct fs *faulty = fault_fs_new(fs_posix());
+    struct job *job;
+    struct err why;
+    char id[JOB_ID_LEN + 1];
+
+    board.pause_ns = 5 * NS_PER_MS;
+    set("execution.checkpointing.externalized-checkpoint-retention", "NO_EXTERNALIZED_CHECKPOINTS");
+    set("execution.checkpointing.tolerable-failed-checkpoints", "1000");
+    job = start_and_lose_the_lock(faulty);
+    expect_end(job, JOB_FAILED);
+    job_failure(job, &why);
+    ck_assert_msg(strstr(why.msg, "was lost: somebody else took it (pid 1, job b)") != NULL,
+                  "%s", why.msg);
+    snprintf(id, sizeof id, "%s", job_id(job));
+    job_free(job);
+    ck_assert_int_ge(count_checkpoints(id), 1);
+    fault_fs_free(faulty);
+}
+END_TEST
 
 START_TEST(bounded_input_ends_with_all_its_rows)
 {
@@ -602,7 +637,8 @@ START_TEST(the_dispatcher_keeps_and_suspends_jobs)
 END_TEST
 
 TEST_MAIN("supervisor", tcase_add_checked_fixture(tc, setup, teardown);
-          tcase_add_loop_test(tc, bounded_input_ends_with_all_its_rows, 0, ARRAY_LEN(shapes));
+          tcase_add_test(tc, a_job_whose_directory_is_somebody_elses_fails_for_good_and_leaves_all);
+    tcase_add_loop_test(tc, bounded_input_ends_with_all_its_rows, 0, ARRAY_LEN(shapes));
           tcase_add_test(tc, the_end_takes_its_own_checkpoint);
           tcase_add_loop_test(tc, failures_repeat_nothing, 0, 3);
           tcase_add_loop_test(tc, stop_and_go_on_at_another_parallelism, 0, 2);

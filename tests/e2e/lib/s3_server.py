@@ -92,6 +92,7 @@ class S3Server:
         self.uploads = {}  # id -> (bucket, key, headers, parts, began)
         self.events = []  # (operation, key, content of a _metadata)
         self.requests = []  # (method, path?query, status)
+        self.busy = 0  # requests that came and are not answered yet
         self.faults = []
         self.victim = None  # a process id
         self.lists_besides = ""  # a key that every list of objects has, asked for or not
@@ -197,6 +198,15 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
             pass
 
     def handle_any(self):
+        with self.sim.lock:
+            self.sim.busy += 1
+        try:
+            self.handle_one()
+        finally:
+            with self.sim.lock:
+                self.sim.busy -= 1
+
+    def handle_one(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.path.startswith("/_sim/"):
             return self.simulation(body)
