@@ -29,7 +29,7 @@ struct candidate_group {
     int64_t wall_ms; /* of its newest readable member; none readable: the latest; later than those
                       * of the runs that it went on from, whatever the clock said */
     bool begun, gone_on_from; /* its one item is BEGUN; a run names it as an ancestor */
-    bool own;                 /* for who chooses */
+    bool own, led_to_own;     /* for who chooses */
 };
 struct candidate {
     enum candidate_kind kind;

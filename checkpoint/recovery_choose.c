@@ -75,6 +75,12 @@ static bool is_claimed(const struct choice *ch, const struct candidate *k)
     return false;
 }
 
+/* A run of these statements went on from its run: until it completes something, that is the newest. */
+static bool led_to_own(const struct choice *ch, const struct candidate *k)
+{
+    return k->group->led_to_own && !is_claimed(ch, k);
+}
+
 static bool is_preferred(const struct choice *ch, const struct candidate *k)
 {
     return is_same(k->group->job_name, ch->options->preferred_name);
@@ -91,7 +97,7 @@ static bool counts(const struct choice *ch, const struct candidate *k)
     if (k->kind == CANDIDATE_BEGUN || (k->kind == CANDIDATE_OVER && k->rc == RC_OK))
         return false; /* of other statements: no reason why these should not run */
     if (ch->own_known)
-        return k->group->fingerprint == NULL || came_from_own(ch, k);
+        return k->group->fingerprint == NULL || came_from_own(ch, k) || led_to_own(ch, k);
     return by_path || (!is_claimed(ch, k) && candidate_barred_by(k) == NULL);
 }
 
@@ -116,6 +122,12 @@ static void find_own(struct choice *ch)
             continue;
         k->group->own = true;
         ch->own_known = ch->own_known || has_that_name(ch, k);
+        for (size_t a = 0; a < k->group->ancestor_count; a++) {
+            struct candidate_group *g = candidates_group(ch->c, k->group->ancestors[a]);
+
+            if (g != NULL)
+                g->led_to_own = true;
+        }
     }
 }
 
@@ -238,7 +250,7 @@ static enum rc nothing_found(const struct choice *ch, struct err *err)
 {
     const char *job_name = ch->options->job_name;
 
-    if (ch->begun != NULL && ch->begun->group->from[0] == '\0')
+    if (ch->begun != NULL)
         return begin_again(ch->begun, err);
     if (ch->barred_by != NULL)
         return refuse_over(ch, ch->barred_by, false, err);

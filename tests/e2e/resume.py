@@ -197,6 +197,25 @@ def another_job_of_that_name_that_runs_is_not_gone_on_from(where):
 
 
 @test()
+def changed_statements_that_were_killed_at_once_do_not_begin_from_nothing(where):
+    def story(pace):
+        sql = script(where, seconds=3 * pace)
+        killed(where, sql)
+        return sql
+
+    sql = at_pace(where, story)
+    edited = sql.replace("INSERT", "INSERT /* edited */")
+    for _ in range(2):
+        job = Job(where, edited.replace("= '60 ms'", "= '1 h'"), ["--resume"])
+        job.wait_rows(1)
+        job.kill()
+        check("its statements differ" in job.err, "it did not go on from the other's", job.said())
+    code, _, err = resume(where, edited)
+    check(code == 0 and "its statements differ" in err, "what it was resumed from", code, err)
+    rows_are(where)
+
+
+@test()
 def a_start_says_from_what(where):
     def story(pace):
         sql = script(where, seconds=3 * pace)

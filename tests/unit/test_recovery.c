@@ -423,6 +423,8 @@ static int64_t newest_wall_ms(void)
     return wall_ms;
 }
 
+#define BEGUN_DIR "/ckpt/dddddddddddddddddddddddddddddddd"
+
 static void origin(const char *dir, const char *fingerprint, int64_t started_wall_ms,
                    const char *after)
 {
@@ -574,6 +576,41 @@ START_TEST(a_run_of_changed_statements_that_went_on_counts)
 }
 END_TEST
 
+/* The statements were changed, and the first run of the new ones ended before its first checkpoint: its results are
+ * those of the run that it went on from. From nothing they would come again. */
+START_TEST(changed_statements_that_completed_nothing_go_on_where_they_began)
+{
+    static const char *const claimed[] = {"before"};
+
+    origin(JOB_DIR, "before", 1, NULL);
+    origin(BEGUN_DIR, MINE, newest_wall_ms() + 1, JOB_DIR);
+    ck_assert_ok(newest_of("/ckpt", "scene"));
+    ck_assert_str_eq(r.dir, JOB_DIR "/chk-3");
+    options_of.names_shared = true; /* it is known which of them it is */
+    ck_assert_ok(newest_of("/ckpt", "scene"));
+    options_of.claimed = claimed; /* now a job of its own of the script: which is meant? */
+    options_of.claimed_count = 1;
+    ck_assert_rc_msg(newest_of("/ckpt", "scene"), RC_STATE, "the newest run was started from /somewhere");
+    origin(OTHER_DIR, "before", newest_wall_ms() + 2, JOB_DIR); /* it went on, and is no run of these */
+    options_of.claimed_count = 0;
+    ck_assert_ok(newest_of("/ckpt", "scene"));
+    ck_assert_str_eq(r.dir, JOB_DIR "/chk-3");
+}
+END_TEST
+
+/* Its snapshot lies elsewhere. */
+START_TEST(a_start_from_a_path_that_completed_nothing_is_not_begun_from_nothing)
+{
+    scene_close(&scene);
+    ck_assert_ok(fs_remove_tree(sim, JOB_DIR, &err));
+    origin(BEGUN_DIR, MINE, 1, "/elsewhere/ffffffffffffffffffffffffffffffff");
+    ck_assert_rc_msg(newest_of("/ckpt", "scene"), RC_STATE,
+                     "the newest run was started from /somewhere and completed no checkpoint");
+    origin(BEGUN_DIR, MINE, 1, NULL);
+    ck_assert_rc_msg(newest_of("/ckpt", "scene"), RC_NOT_FOUND, "began from nothing");
+}
+END_TEST
+
 /* Two runs at once would show its results twice; another job of that name begins all the same. */
 START_TEST(a_running_job_is_not_resumed)
 {
@@ -618,8 +655,6 @@ START_TEST(of_several_jobs_in_a_root_that_of_the_same_name_is_taken)
     ck_assert_ok(open_path("/ckpt", &by_name));
 }
 END_TEST
-
-#define BEGUN_DIR "/ckpt/dddddddddddddddddddddddddddddddd"
 
 /* It was started anew after the end, and killed before its first checkpoint: nothing is out. */
 START_TEST(a_start_from_nothing_after_the_end_begins_again)
@@ -769,6 +804,8 @@ TEST_MAIN("recovery", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, another_job_of_the_same_name_begins);
           tcase_add_test(tc, of_two_jobs_of_one_name_each_goes_on_with_its_own);
           tcase_add_test(tc, a_run_of_changed_statements_that_went_on_counts);
+          tcase_add_test(tc, changed_statements_that_completed_nothing_go_on_where_they_began);
+          tcase_add_test(tc, a_start_from_a_path_that_completed_nothing_is_not_begun_from_nothing);
           tcase_add_test(tc, a_running_job_is_not_resumed);
           tcase_add_test(tc, a_job_whose_lock_cannot_be_looked_at_is_not_resumed);
           tcase_add_test(tc, of_several_jobs_in_a_root_that_of_the_same_name_is_taken);
