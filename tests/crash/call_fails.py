@@ -2,7 +2,8 @@
 """call_fails.py - one call of a real run to the disk fails, RocksDB's calls as well as ours: an error, a full disk, half of what was
 asked for.
 
-A run counts its calls; then runs follow in which the k-th one fails (tests/preload/preload_disk.c), or every one from the k-th on.
+A run counts its calls, changes, reads and looks at names each for themselves; then runs follow in which the k-th one fails
+(tests/preload/preload_disk.c), or every one from the k-th on; likewise runs that go on from a killed one's checkpoint.
 Whatever k is: the job ends well with the exact table, or it fails and says what the system said (B40), never anything else; no
 row is visible twice. Then, with a disk that works, it resumes and ends with the exact table.
 
@@ -14,13 +15,13 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e/lib"))
-from varve import (Job, check, check_formula_and_rows, files_table, formula_and_rows, formula_table, lines_of, main, preloaded, read, same,
+from varve import (Job, at_some_pace, check, check_formula_and_rows, files_table, formula_and_rows, formula_table, lines_of, main, preloaded, read, same,
                    sequence, settings, test)
 
 SOAK = os.environ.get("VARVE_SOAK") == "1"
 SEED = int(os.environ.get("VARVE_TEST_SEED") or 20261130)
-ROWS, RATE = 6000, 12000
-RUNS = 14  # of each kind
+ROWS, RATE = 3000 if SOAK else 6000, 12000  # some five checkpoints
+RUNS = 6  # of each kind
 EIO, ENOSPC, SHORT = 5, 28, 0
 MISSAID = "Direct I/O is not supported by the specified DB"  # RocksDB's words for an error of its first look into a directory
 SAYS = {EIO: "Input/output error", ENOSPC: "No space left on device"}
@@ -54,15 +55,15 @@ def check_many(where, what):
     check(got == sorted((k, n, s) for k, (n, s) in rows.items()), "%s: the table is wrong" % what, len(got))
 
 
-def run(where, what, sql=sql, **preload):
-    """One run with the library: (exit code, {changes, reads, hits}, what it said)."""
-    os.makedirs(where + "/live")
+def run(where, what, sql=sql, args=(), **preload):
+    """One run with the library: (exit code, {changes, reads, looks, hits}, what it said)."""
+    os.makedirs(where + "/live", exist_ok=True)
     count = where + "/count"
-    job = Job(where + "/live", sql(where + "/live"), prefix=preloaded(PRELOAD_ROOT=where + "/live", PRELOAD_COUNT=count,
+    job = Job(where + "/live", sql(where + "/live"), args, prefix=preloaded(PRELOAD_ROOT=where + "/live", PRELOAD_COUNT=count,
                                                                 PRELOAD_SKIP="/run/", **preload))
     code = job.wait()
     words = read(count).split() if os.path.exists(count) else []
-    check(len(words) == 6, "%s: the process did not come to its end" % what, job.said())
+    check(len(words) == 8, "%s: the process did not come to its end" % what, job.said())
     return code, dict(zip(words[::2], map(int, words[1::2]))), job
 
 
@@ -76,21 +77,28 @@ def check_failed(where, error, job, what):
     check(set(lines_of(where + "/out")) <= set(EXPECTED), "%s: wrong rows of the table" % what)
 
 
-@test(each=[("change", EIO, ""), ("change", ENOSPC, "on"), ("change", SHORT, ""), ("read", EIO, ""), ("read", EIO, "on"), ("read", SHORT, "")])
-def b40_a_call_that_fails_gives_the_right_answer_or_a_failed_job_that_resumes(where, kind, error, on):
+FAULTS = [("change", EIO, ""), ("change", ENOSPC, "on"), ("change", SHORT, ""), ("read", EIO, ""), ("read", EIO, "on"), ("read", SHORT, ""),
+          ("look", EIO, ""), ("look", EIO, "on")]
+
+
+def each_call_fails(where, name, begin, args, fault):
+    """begin(): <where>/live as it is before a run."""
+    kind, error, on = fault
     live = where + "/live"
-    code, calls, job = run(where, "without a fault")
+    begin()
+    code, calls, job = run(where, "without a fault", args=args)
     same(code, 0, "exit code without a fault; " + job.said())
     check_formula_and_rows(live, ROWS, "without a fault")
-    rng = random.Random("%d %s %d %s" % (SEED, kind, error, on))
+    rng = random.Random("%d %s %s %d %s" % (SEED, name, kind, error, on))
     last = calls[kind + "s"]
-    check(last > 50, "too little happened", calls)
+    check(last > 30, "too little happened", calls)
     places = list(range(1, last + 1)) if SOAK else sorted(rng.sample(range(1, last + 1), RUNS))
     hits = failed = 0
     for k in places:
-        what = "seed %d, %s %d of some %d, errno %d %s" % (SEED, kind, k, last, error, on)
+        what = "seed %d, %s, %s %d of some %d, errno %d %s" % (SEED, name, kind, k, last, error, on)
         shutil.rmtree(live)
-        code, calls, job = run(where, what, PRELOAD_FAIL=":".join([kind, str(k), str(error)] + ([on] if on else [])))
+        begin()
+        code, calls, job = run(where, what, args=args, PRELOAD_FAIL=":".join([kind, str(k), str(error)] + ([on] if on else [])))
         hits += calls["hits"] > 0
         if code == 0:
             check_formula_and_rows(live, ROWS, what)
@@ -101,8 +109,26 @@ def b40_a_call_that_fails_gives_the_right_answer_or_a_failed_job_that_resumes(wh
         again = Job(live, sql(live), ["--resume"])
         same(again.wait(), 0, "%s: exit code of the resume; %s\n%s" % (what, job.said(), again.said()))
         check_formula_and_rows(live, ROWS, what + ", resumed")
-    check(hits >= len(places) // 2, "few calls failed", hits, len(places))
-    print("%s errno %d %s: %d runs, %d jobs failed" % (kind, error, on, len(places), failed), file=sys.stderr)
+    check(hits * 4 >= len(places), "few calls failed", hits, len(places))  # how many there are differs from run to run
+    print("%s, %s errno %d %s: %d of some %d, %d jobs failed" % (name, kind, error, on, len(places), last, failed), file=sys.stderr)
+
+
+@test(each=FAULTS)
+def b40_a_call_that_fails_gives_the_right_answer_or_a_failed_job_that_resumes(where, *fault):
+    each_call_fails(where, "run", lambda: None, (), fault)
+
+
+@test(each=FAULTS)
+def b40_a_call_of_a_restore_that_fails_gives_the_right_answer_or_a_failed_job_that_resumes(where, *fault):
+    def story(pace):
+        shutil.rmtree(where + "/live", ignore_errors=True)
+        job = Job(where + "/live", formula_and_rows(where + "/live", ROWS, RATE // pace, retained=2))
+        job.wait_checkpoints(2)
+        job.kill()
+
+    at_some_pace(story)
+    os.rename(where + "/live", where + "/left")
+    each_call_fails(where, "restore", lambda: shutil.copytree(where + "/left", where + "/live"), ["--resume"], fault)
 
 
 @test

@@ -6,12 +6,13 @@
  *     PRELOAD_ROOT=/abs/dir
  *     PRELOAD_JOURNAL=file     every change there, in the order in which it happened (records below)
  *     PRELOAD_FAIL=class:k:errno[:on]
- *                              the k-th call (from 1) of class `change` or `read` gives that errno,
- *                              with `on` each later one too; errno 0: a write or read that is cut short
+ *                              the k-th call (from 1) of that class gives that errno, with `on` each
+ *                              later one too; errno 0: a write or read that is cut short. Classes:
+ *                              `change`; `read` of content; `look` at names (lists, stat)
  *     PRELOAD_SKIP=text        paths that hold this text do not count for PRELOAD_FAIL
  *     PRELOAD_SLOW=ms:k        the first k syncs take that long
  *     PRELOAD_KILL=text:k      the process dies before its k-th rename to a name that holds this text
- *     PRELOAD_COUNT=file       at the end of the process: "changes <n> reads <n> hits <n>"
+ *     PRELOAD_COUNT=file       at the end of the process: "changes <n> reads <n> looks <n> hits <n>"
  *
  * A record of the journal is a struct record in the machine's byte order, then two names and the
  * data. Calls are made one at a time, with the record under the same lock, so that the order is the
@@ -20,6 +21,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +40,7 @@
 
 #define FDS_MAX 4096
 #define PATH_ROOM 1024
+#define DIRS_MAX 64
 
 enum op {
     OP_CREATE = 1, /* name, inode: a new, empty file */
@@ -59,8 +62,10 @@ struct record {
     uint64_t data_len;
 };
 
+enum class { CHANGE, READ, LOOK, CLASSES };
+
 struct fd_info {
-    bool is_dir;
+    bool is_dir, is_written;
     dev_t device;
     ino_t inode;
     char path[PATH_ROOM];
@@ -73,10 +78,12 @@ static size_t root_len;
 static int journal = -1;
 static char kill_text[PATH_ROOM];
 static unsigned slow_ms, slow_count, kill_count;
-static bool fail_reads, fail_on;
+static bool fail_on;
+static enum class fail_class;
 static uint64_t fail_at; /* 0: nothing fails */
 static int fail_errno;
-static uint64_t changes, reads, hits;
+static uint64_t counted[CLASSES], hits;
+static DIR *dirs[DIRS_MAX]; /* that count and are open */
 
 #define REAL(name, result, ...)                                                                    \
     static result (*real)(__VA_ARGS__);                                                            \
@@ -95,16 +102,18 @@ static void copy_variable(const char *name, char out[PATH_ROOM])
 
 static void read_fail(const char *text)
 {
-    char class[16], on[8] = "";
+    static const char *const names[CLASSES] = {"change", "read", "look"};
+    char class[16] = "", on[8] = "";
     unsigned long long at;
+    int words = sscanf(text, "%15[a-z]:%llu:%d:%7s", class, &at, &fail_errno, on);
 
-    if (sscanf(text, "%15[a-z]:%llu:%d:%7s", class, &at, &fail_errno, on) < 3 ||
-        (strcmp(class, "change") != 0 && strcmp(class, "read") != 0)) {
+    while (fail_class < CLASSES && strcmp(class, names[fail_class]) != 0)
+        fail_class++;
+    if (words < 3 || fail_class == CLASSES) {
         fprintf(stderr, "preload_disk: PRELOAD_FAIL=%s is not class:k:errno[:on]\n", text);
         _exit(99);
     }
     fail_at = at;
-    fail_reads = strcmp(class, "read") == 0;
     fail_on = strcmp(on, "on") == 0;
 }
 
@@ -148,8 +157,9 @@ __attribute__((destructor)) static void end(void)
     if (count_path[0] == 0)
         return;
     fd = (int)syscall(SYS_openat, AT_FDCWD, count_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    snprintf(text, sizeof text, "changes %llu reads %llu hits %llu\n", (unsigned long long)changes,
-             (unsigned long long)reads, (unsigned long long)hits);
+    snprintf(text, sizeof text, "changes %llu reads %llu looks %llu hits %llu\n",
+             (unsigned long long)counted[CHANGE], (unsigned long long)counted[READ],
+             (unsigned long long)counted[LOOK], (unsigned long long)hits);
     (void)!syscall(SYS_write, fd, text, strlen(text));
     syscall(SYS_close, fd);
 }
@@ -172,7 +182,7 @@ static struct fd_info *info_of(int fd)
                                                                                                : NULL;
 }
 
-static void track(int fd, const char *path)
+static void track(int fd, const char *path, bool is_written)
 {
     struct stat st;
 
@@ -181,6 +191,7 @@ static void track(int fd, const char *path)
     if (fds[fd] == NULL)
         fds[fd] = calloc(1, sizeof *fds[fd]);
     fds[fd]->is_dir = S_ISDIR(st.st_mode);
+    fds[fd]->is_written = is_written;
     fds[fd]->device = st.st_dev;
     fds[fd]->inode = st.st_ino;
     snprintf(fds[fd]->path, PATH_ROOM, "%s", path);
@@ -194,23 +205,23 @@ static uint64_t inode_of(int fd)
 }
 
 /* Counts a call on a path that counts; true: it is the one that fails. */
-static bool fails(bool is_read, const char *path)
+static bool fails(enum class class, const char *path)
 {
     uint64_t nth;
 
     if (skip[0] != 0 && strstr(path, skip) != NULL)
         return false;
-    nth = is_read ? ++reads : ++changes;
-    if (fail_at == 0 || is_read != fail_reads || !(nth == fail_at || (fail_on && nth > fail_at)))
+    nth = ++counted[class];
+    if (fail_at == 0 || class != fail_class || !(nth == fail_at || (fail_on && nth > fail_at)))
         return false;
     hits++;
     return true;
 }
 
-/* Counts a change; true: it fails, and errno is set. */
-static bool refused(const char *path)
+/* Counts a call that can't be cut short; true: it fails, and errno is set. */
+static bool refused(enum class class, const char *path)
 {
-    if (!fails(false, path))
+    if (!fails(class, path))
         return false;
     errno = fail_errno == 0 ? EIO : fail_errno;
     return true;
@@ -250,8 +261,8 @@ static int open_tracked(int (*real)(const char *, int, ...), const char *path, i
     int fd = -1;
 
     pthread_mutex_lock(&lock); /* before the look: another thread may be deleting that name */
-    creates = (flags & O_CREAT) != 0 && access(path, F_OK) != 0;
-    if (fails(!creates && !empties, path) && fail_errno != 0) {
+    creates = (flags & O_CREAT) != 0 && faccessat(AT_FDCWD, path, F_OK, 0) != 0;
+    if (fails(creates || empties ? CHANGE : READ, path) && fail_errno != 0) {
         errno = fail_errno;
     } else {
         fd = real(path, flags, mode);
@@ -259,7 +270,7 @@ static int open_tracked(int (*real)(const char *, int, ...), const char *path, i
             note(OP_CREATE, inode_of(fd), 0, path, NULL, NULL, 0);
         else if (fd >= 0 && empties)
             note(OP_TRUNCATE, inode_of(fd), 0, NULL, NULL, NULL, 0);
-        track(fd, path);
+        track(fd, path, (flags & O_ACCMODE) != O_RDONLY);
     }
     pthread_mutex_unlock(&lock);
     return fd;
@@ -280,16 +291,20 @@ int open(const char *path, int flags, ...)
     return counts(path) ? open_tracked(real, path, flags, mode) : real(path, flags, mode);
 }
 
+/* One that fails has closed nonetheless, and what was written may be lost. */
 int close(int fd)
 {
     REAL("close", int, int);
+    struct fd_info *f = info_of(fd);
     int got;
 
-    if (info_of(fd) == NULL)
+    if (f == NULL)
         return real(fd);
     pthread_mutex_lock(&lock);
-    fds[fd]->inode = 0; /* kept: another thread may be about to look */
+    f->inode = 0; /* kept: another thread may be about to look */
     got = real(fd);
+    if (f->is_written && refused(CHANGE, f->path))
+        got = -1;
     pthread_mutex_unlock(&lock);
     return got;
 }
@@ -313,7 +328,7 @@ ssize_t write(int fd, const void *data, size_t len)
     if (f == NULL && fd != 2)
         return real(fd, data, len);
     pthread_mutex_lock(&lock);
-    if (f != NULL && fails(false, f->path))
+    if (f != NULL && fails(CHANGE, f->path))
         n = refuse_or(&len);
     if (n == 0)
         n = real(fd, data, len);
@@ -335,7 +350,7 @@ ssize_t pwrite(int fd, const void *data, size_t len, off_t offset)
     if (f == NULL)
         return real(fd, data, len, offset);
     pthread_mutex_lock(&lock);
-    if (fails(false, f->path))
+    if (fails(CHANGE, f->path))
         n = refuse_or(&len);
     if (n == 0)
         n = real(fd, data, len, offset);
@@ -354,10 +369,55 @@ ssize_t pread(int fd, void *out, size_t len, off_t offset)
     if (f == NULL)
         return real(fd, out, len, offset);
     pthread_mutex_lock(&lock);
-    if (fails(true, f->path))
+    if (fails(READ, f->path))
         n = refuse_or(&len);
     pthread_mutex_unlock(&lock);
     return n < 0 ? n : real(fd, out, len, offset);
+}
+
+ssize_t read(int fd, void *out, size_t len)
+{
+    REAL("read", ssize_t, int, void *, size_t);
+    struct fd_info *f = info_of(fd);
+    ssize_t n = 0;
+
+    if (f == NULL)
+        return real(fd, out, len);
+    pthread_mutex_lock(&lock);
+    if (fails(READ, f->path))
+        n = refuse_or(&len);
+    pthread_mutex_unlock(&lock);
+    return n < 0 ? n : real(fd, out, len);
+}
+
+/* RocksDB reads CURRENT and MANIFEST by it. A short count without the end of the file is an error to
+ * who calls, so errno 0 is EIO here. */
+size_t(fread_unlocked)(void *out, size_t size, size_t count, FILE *file)
+{
+    REAL("fread_unlocked", size_t, void *, size_t, size_t, FILE *);
+    struct fd_info *f = info_of(fileno(file));
+    bool refuse;
+
+    if (f == NULL)
+        return real(out, size, count, file);
+    pthread_mutex_lock(&lock);
+    refuse = refused(READ, f->path);
+    pthread_mutex_unlock(&lock);
+    return refuse ? 0 : real(out, size, count, file);
+}
+
+int fallocate(int fd, int mode, off_t offset, off_t length)
+{
+    REAL("fallocate", int, int, int, off_t, off_t);
+    struct fd_info *f = info_of(fd);
+    bool refuse;
+
+    if (f == NULL)
+        return real(fd, mode, offset, length);
+    pthread_mutex_lock(&lock);
+    refuse = refused(CHANGE, f->path);
+    pthread_mutex_unlock(&lock);
+    return refuse ? -1 : real(fd, mode, offset, length);
 }
 
 int ftruncate(int fd, off_t length)
@@ -369,7 +429,7 @@ int ftruncate(int fd, off_t length)
     if (f == NULL)
         return real(fd, length);
     pthread_mutex_lock(&lock);
-    if (!refused(f->path))
+    if (!refused(CHANGE, f->path))
         got = real(fd, length);
     if (got == 0)
         note(OP_TRUNCATE, inode_of(fd), (int64_t)length, NULL, NULL, NULL, 0);
@@ -395,7 +455,7 @@ static int sync_tracked(int (*real)(int), int fd, struct fd_info *f)
 
     wait_if_slow();
     pthread_mutex_lock(&lock);
-    if (!refused(f->path))
+    if (!refused(CHANGE, f->path))
         got = real(fd);
     if (got == 0 && f->is_dir)
         note(OP_SYNC_DIR, 0, 0, f->path, NULL, NULL, 0);
@@ -431,7 +491,7 @@ static int on_names(int (*real)(const char *, const char *), enum op op, const c
     pthread_mutex_lock(&lock);
     if (op == OP_RENAME && kill_count > 0 && strstr(to, kill_text) != NULL && --kill_count == 0)
         kill(getpid(), SIGKILL);
-    if (!refused(to))
+    if (!refused(CHANGE, to))
         got = real(from, to);
     if (got == 0)
         note(op, 0, 0, from, to, NULL, 0);
@@ -460,7 +520,7 @@ static int on_name(int (*real)(const char *), enum op op, const char *path)
     if (!counts(path))
         return real(path);
     pthread_mutex_lock(&lock);
-    if (!refused(path))
+    if (!refused(CHANGE, path))
         got = real(path);
     if (got == 0)
         note(op, 0, 0, path, NULL, NULL, 0);
@@ -490,10 +550,88 @@ int mkdir(const char *path, mode_t mode)
     if (!counts(path))
         return real(path, mode);
     pthread_mutex_lock(&lock);
-    if (!refused(path))
+    if (!refused(CHANGE, path))
         got = real(path, mode);
     if (got == 0)
         note(OP_MKDIR, 0, 0, path, NULL, NULL, 0);
     pthread_mutex_unlock(&lock);
     return got;
+}
+
+/* ---- looks ------------------------------------------------------------------------------------ */
+
+static bool look_refused(const char *path)
+{
+    bool refuse;
+
+    pthread_mutex_lock(&lock);
+    refuse = refused(LOOK, path);
+    pthread_mutex_unlock(&lock);
+    return refuse;
+}
+
+int stat(const char *path, struct stat *out)
+{
+    REAL("stat", int, const char *, struct stat *);
+
+    return counts(path) && look_refused(path) ? -1 : real(path, out);
+}
+
+int access(const char *path, int how)
+{
+    REAL("access", int, const char *, int);
+
+    return counts(path) && look_refused(path) ? -1 : real(path, how);
+}
+
+DIR *opendir(const char *path)
+{
+    REAL("opendir", DIR *, const char *);
+    DIR *d;
+
+    if (!counts(path))
+        return real(path);
+    if (look_refused(path))
+        return NULL;
+    d = real(path);
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; d != NULL && i < DIRS_MAX; i++) {
+        if (dirs[i] == NULL) {
+            dirs[i] = d;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return d;
+}
+
+/* Forgets it too, when it is about to be closed. */
+static bool dir_counts(DIR *d, bool closes)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < DIRS_MAX; i++) {
+        if (dirs[i] == d) {
+            found = true;
+            dirs[i] = closes ? NULL : d;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+struct dirent *readdir(DIR *d)
+{
+    REAL("readdir", struct dirent *, DIR *);
+
+    return dir_counts(d, false) && look_refused("") ? NULL : real(d);
+}
+
+int closedir(DIR *d)
+{
+    REAL("closedir", int, DIR *);
+
+    (void)dir_counts(d, true);
+    return real(d);
 }
