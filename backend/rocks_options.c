@@ -9,6 +9,24 @@
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
+/* Where RocksDB drops what the system said and guesses. It opens CURRENT a second time when the first
+ * time failed, to see whether direct I/O is to blame, which no database here asks for; and takes a
+ * directory that cannot be looked at for something else. */
+static const char *true_words(const char *text)
+{
+    static const char incompatible[] = "Invalid argument: Found options incompatible with filesystem: ";
+
+    if (strstr(text, "Direct I/O is not supported by the specified DB") != NULL)
+        return "IO error: CURRENT could not be opened the first time, but a moment later; the "
+               "system's reason was not kept";
+    if (strstr(text, "exists but is not a directory") != NULL)
+        return "IO error: its directory is there, and none, or cannot be looked at; the system's "
+               "reason was not kept";
+    return strncmp(text, incompatible, sizeof incompatible - 1) == 0
+               ? text + sizeof incompatible - 1
+               : text;
+}
+
 enum rc rocks_take_error(char *text, struct err *err, const char *doing)
 {
     enum rc rc;
@@ -16,7 +34,7 @@ enum rc rocks_take_error(char *text, struct err *err, const char *doing)
     if (text == NULL)
         return RC_OK;
     rc = strncmp(text, "Corruption", 10) == 0 ? RC_CORRUPT : RC_IO;
-    err_set(err, rc, "rocksdb: %s: %s", doing, text);
+    err_set(err, rc, "rocksdb: %s: %s", doing, true_words(text));
     rocksdb_free(text);
     return rc;
 }

@@ -23,7 +23,7 @@ SEED = int(os.environ.get("VARVE_TEST_SEED") or 20261130)
 ROWS, RATE = 3000 if SOAK else 6000, 12000  # some five checkpoints
 RUNS = 6  # of each kind
 EIO, ENOSPC, SHORT = 5, 28, 0
-MISSAID = "Direct I/O is not supported by the specified DB"  # RocksDB's words for an error of its first look into a directory
+UNSAID = "the system's reason was not kept"  # RocksDB drops it in two places (backend/rocks_options.c)
 SAYS = {EIO: "Input/output error", ENOSPC: "No space left on device"}
 
 
@@ -70,7 +70,7 @@ def run(where, what, sql=sql, args=(), **preload):
 def check_failed(where, error, job, what):
     """It failed as it should: by words, and nothing wrong is visible."""
     check(job.process.returncode in (1, 3), "%s: exit code; %s" % (what, job.said()))  # 3: before the job was one
-    if error in SAYS and MISSAID not in job.err:
+    if error in SAYS and UNSAID not in job.err:
         check(SAYS[error] in job.err + job.out, "%s: %r is not said" % (what, SAYS[error]), job.said())
     twice = [row for row, n in collections.Counter(lines_of(where + "/raw") + lines_of(where + "/out")).items() if n > 1]
     check(not twice, "%s: rows are there twice" % what, twice[:5])
@@ -139,7 +139,7 @@ def a_lookup_in_the_database_that_cannot_be_read_gives_the_right_answer_or_a_fai
     check_many(live, "without a fault")
     rng, last, failed = random.Random("%d many" % SEED), calls["reads"], 0
     check(last > 500, "too few reads", calls)
-    for k in sorted(rng.sample(range(100, last), 60 if SOAK else 10)):
+    for k in sorted(rng.sample(range(100, last), 60 if SOAK else 4)):
         what = "seed %d, read %d of some %d" % (SEED, k, last)
         shutil.rmtree(live)
         code, calls, job = run(where, what, sql_of_many, PRELOAD_FAIL="read:%d:%d" % (k, EIO))

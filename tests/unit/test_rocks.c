@@ -432,6 +432,29 @@ START_TEST(missing_and_damaged_databases_are_errors_not_crashes)
 END_TEST
 
 /* A forgotten iterator pins files and memory for ever: it must not get through a test. */
+/* RocksDB's own words for them blame the options. */
+START_TEST(an_error_of_the_first_look_at_a_database_is_said_as_it_was)
+{
+    static const char *const said[][2] = {
+        {"Invalid argument: Direct I/O is not supported by the specified DB.",
+         "rocksdb: open: IO error: CURRENT could not be opened the first time"},
+        {"Invalid argument: Found options incompatible with filesystem: IO error: While open a file "
+         "for random read: /db/CURRENT: Input/output error",
+         "rocksdb: open: IO error: While open a file for random read: /db/CURRENT: Input/output"},
+        {"IO error: `/db' exists but is not a directory",
+         "rocksdb: open: IO error: its directory is there, and none, or cannot be looked at"},
+        {"Invalid argument: /db: does not exist", "rocksdb: open: Invalid argument: /db: does not"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+        struct err err = {0};
+
+        ck_assert_int_eq(rocks_take_error(strdup(said[i][0]), &err, "open"), RC_IO);
+        ck_assert_msg(strncmp(err.msg, said[i][1], strlen(said[i][1])) == 0, "%s", err.msg);
+    }
+}
+END_TEST
+
 START_TEST(leaked_handle_is_an_assertion)
 {
     struct rocks_db *db = open_db("db", true, false);
@@ -505,4 +528,5 @@ TEST_MAIN("rocks", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, a_block_cache_too_small_for_anything_fails_nothing);
           tcase_add_test(tc, checkpoint_opens_read_only_and_is_left_as_it_is);
           tcase_add_test(tc, missing_and_damaged_databases_are_errors_not_crashes);
+          tcase_add_test(tc, an_error_of_the_first_look_at_a_database_is_said_as_it_was);
           tcase_add_test_raise_signal(tc, leaked_handle_is_an_assertion, SIGABRT))
