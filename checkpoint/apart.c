@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,7 +73,7 @@ enum rc apart_run(void (*work)(void *ctx, struct apart_ear *ear), void *ctx,
                   char end[APART_END_MAX], struct err *err)
 {
     int ends[2], status = 0;
-    pid_t child;
+    pid_t child, parent = getpid();
 
     end[0] = '\0';
     if (pipe(ends) != 0)
@@ -87,6 +89,9 @@ enum rc apart_run(void (*work)(void *ctx, struct apart_ear *ear), void *ctx,
     if (child == 0) {
         struct apart_ear ear = {ends[1]};
 
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* what it opens is the parent's to remove */
+        if (getppid() != parent)
+            _exit(EXIT_DEAF);
         close(ends[0]);
         work(ctx, &ear);
         _exit(0); /* nothing of the parent's is written or removed at its end */

@@ -9,15 +9,16 @@
 #include "job/cli/cli.h"
 
 /* The code that `work` returned in the child; EXIT_WRONG, and that it was said, when the child was
- * ended by a signal while it read `what`. */
+ * ended by a signal while it read `what`. SIGINT, SIGTERM and SIGHUP end the child first, then this
+ * process. */
 int cli_in_child(struct cli *cli, const char *what, int (*work)(struct cli *cli, void *ctx),
                  void *ctx);
 
-/* A scratch directory in $TMPDIR (else /tmp) for what a child opens there; scratch_remove takes it
- * away (base/scratch.h). */
-MUST_USE enum rc cli_scratch_make(struct cli *cli, char dir[FS_PATH_MAX], struct fs_file **lock,
-                                  struct err *err);
-/* The code of look(cli, path, scratch), with a scratch directory that goes afterwards. */
+/* The same, with a scratch directory in $TMPDIR (else /tmp) for what the child opens: `scratch` is its
+ * path while `work` runs. It goes afterwards, also when a signal asked for the end. */
+int cli_in_child_with_scratch(struct cli *cli, const char *what, char scratch[FS_PATH_MAX],
+                              int (*work)(struct cli *cli, void *ctx), void *ctx);
+/* The same for look(cli, path, scratch). */
 int cli_with_scratch(struct cli *cli, const char *path,
                      int (*look)(struct cli *cli, const char *path, const char *scratch_dir));
 

@@ -1,7 +1,6 @@
 /* export_cmd.c - varve export: a snapshot as one directory of its own. See verbs.h */
 #include "job/cli/verbs.h"
 
-#include "base/scratch.h"
 #include "checkpoint/export.h"
 #include "checkpoint/recovery.h"
 #include "job/cli/child.h"
@@ -103,7 +102,6 @@ int verb_export(struct cli *cli, int argc, char **argv)
          .help = "rewrite keyed state for this many key groups"},
     };
     struct exporting e = {0};
-    struct fs_file *lock = NULL;
     struct args args;
     struct err err = {0};
     int code = cli_begin(cli, options, ARRAY_LEN(options), argc, argv, &args);
@@ -112,13 +110,8 @@ int verb_export(struct cli *cli, int argc, char **argv)
         code = cli_expect(cli, &args, 2, 2);
     if (code >= 0)
         return code;
-    if (take_arguments(&e, &args, &err) != RC_OK ||
-        cli_scratch_make(cli, e.scratch, &lock, &err) != RC_OK) {
-        code = cli_fail(cli, &err);
-    } else {
-        e.options.scratch_dir = e.scratch;
-        code = cli_in_child(cli, e.path, export_in_child, &e);
-    }
-    scratch_remove(&cli->env, e.scratch, &lock);
-    return code;
+    if (take_arguments(&e, &args, &err) != RC_OK)
+        return cli_fail(cli, &err);
+    e.options.scratch_dir = e.scratch;
+    return cli_in_child_with_scratch(cli, e.path, e.scratch, export_in_child, &e);
 }

@@ -2,7 +2,6 @@
 #include "job/cli/verbs.h"
 
 #include "backend/key_codec.h"
-#include "base/scratch.h"
 #include "checkpoint/assign.h"
 #include "checkpoint/recovery.h"
 #include "checkpoint/state_source.h"
@@ -676,7 +675,6 @@ int verb_state(struct cli *cli, int argc, char **argv)
         {.name = "--format", .value = "FORMAT", .help = ROW_FORMATS},
     };
     struct look l = {.cli = cli};
-    struct fs_file *lock = NULL;
     struct args args;
     struct err err = {0};
     int code = cli_begin(cli, options, ARRAY_LEN(options), argc, argv, &args);
@@ -687,10 +685,5 @@ int verb_state(struct cli *cli, int argc, char **argv)
         return code;
     if (take_arguments(&l, &args, &err) != RC_OK)
         return cli_fail(cli, &err);
-    if (cli_scratch_make(cli, l.scratch, &lock, &err) == RC_OK)
-        code = cli_in_child(cli, l.path, look_in_child, &l);
-    else
-        code = cli_fail(cli, &err);
-    scratch_remove(&cli->env, l.scratch, &lock);
-    return code;
+    return cli_in_child_with_scratch(cli, l.path, l.scratch, look_in_child, &l);
 }

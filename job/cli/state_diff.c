@@ -1,7 +1,6 @@
 /* state_diff.c - see state_diff.h */
 #include "job/cli/state_diff.h"
 
-#include "base/scratch.h"
 #include "checkpoint/assign.h"
 #include "checkpoint/recovery.h"
 #include "checkpoint/state_difference.h"
@@ -166,14 +165,6 @@ static int compare_in_child(struct cli *cli, void *ctx)
 int state_diff(struct cli *cli, const char *a, const char *b)
 {
     struct comparing c = {.cli = cli, .paths = {a, b}};
-    struct fs_file *lock = NULL;
-    struct err err = {0};
-    int code;
 
-    if (cli_scratch_make(cli, c.scratch, &lock, &err) == RC_OK)
-        code = cli_in_child(cli, a, compare_in_child, &c);
-    else
-        code = cli_fail(cli, &err);
-    scratch_remove(&cli->env, c.scratch, &lock);
-    return code;
+    return cli_in_child_with_scratch(cli, a, c.scratch, compare_in_child, &c);
 }
