@@ -49,6 +49,16 @@ void list_state_copy(struct arena *to, const struct list_state *from, struct lis
         out->items[i] = arena_bytes_copy(to, from->items[i]);
 }
 
+void channel_handle_copy(struct arena *to, const struct channel_handle *from,
+                         struct channel_handle *out)
+{
+    *out = *from;
+    out->from_id = copy_str(to, from->from_id);
+    out->partitioning = copy_str(to, from->partitioning);
+    out->row_type = copy_str(to, from->row_type);
+    state_file_copy(to, &from->file, &out->file);
+}
+
 void subtask_state_copy(struct arena *to, const struct subtask_state *from,
                         struct subtask_state *out)
 {
@@ -62,6 +72,9 @@ void subtask_state_copy(struct arena *to, const struct subtask_state *from,
     out->logs = ARENA_ARRAY(to, from->log_count, struct state_file);
     for (size_t i = 0; i < from->log_count; i++)
         state_file_copy(to, &from->logs[i], &out->logs[i]);
+    out->channels = ARENA_ARRAY(to, from->channel_count, struct channel_handle);
+    for (size_t i = 0; i < from->channel_count; i++)
+        channel_handle_copy(to, &from->channels[i], &out->channels[i]);
 }
 
 static void add_sizes(const struct state_file *files, size_t count, uint64_t *full_bytes,
@@ -81,6 +94,8 @@ void subtask_state_sizes(const struct subtask_state *s, uint64_t *full_bytes, ui
     for (size_t i = 0; i < s->keyed_count; i++)
         add_sizes(s->keyed[i].files, s->keyed[i].file_count, full_bytes, new_bytes);
     add_sizes(s->logs, s->log_count, full_bytes, new_bytes);
+    for (size_t i = 0; i < s->channel_count; i++)
+        add_sizes(&s->channels[i].file, 1, full_bytes, new_bytes);
     for (size_t i = 0; i < s->list_count; i++) { /* lists go into every _metadata anew */
         for (size_t j = 0; j < s->lists[i].item_count; j++) {
             *full_bytes += s->lists[i].items[j].len;

@@ -109,6 +109,18 @@ struct list_state {
     struct bytes *items;
 };
 
+/* Rows on their way to a subtask when it snapshot ahead of them: of one edge into the first operator of its chain. The
+ * bytes are job/runtime/inflight_file.h's. */
+struct channel_handle {
+    const char *from_id; /* of the operator that sent them, 32 hex digits */
+    uint32_t ordinal;    /* among the edges between these two operators */
+    const char *partitioning; /* how the edge spread rows: "HASH(0)", "FORWARD", "REBALANCE", "GLOBAL" */
+    const char *row_type;     /* SQL types of the columns: "BIGINT, STRING" */
+    uint64_t row_count;
+    bool updates; /* some of the rows take back or change others: their order counts */
+    struct state_file file;
+};
+
 /* Everything one subtask of one operator hands to a checkpoint. */
 struct subtask_state {
     uint32_t subtask_index;
@@ -119,10 +131,14 @@ struct subtask_state {
     struct list_state *lists;
     size_t log_count; /* files that items of its lists name: logs of a write-ahead sink */
     struct state_file *logs;
+    size_t channel_count; /* rows in flight to it (unaligned checkpoints) */
+    struct channel_handle *channels;
 };
 
 void keyed_handle_copy(struct arena *to, const struct keyed_handle *from, struct keyed_handle *out);
 void state_file_copy(struct arena *to, const struct state_file *from, struct state_file *out);
+void channel_handle_copy(struct arena *to, const struct channel_handle *from,
+                         struct channel_handle *out);
 void list_state_copy(struct arena *to, const struct list_state *from, struct list_state *out);
 void subtask_state_copy(struct arena *to, const struct subtask_state *from,
                         struct subtask_state *out);

@@ -138,6 +138,30 @@ void *spsc_peek(struct spsc *q)
     return q->items[head & q->mask];
 }
 
+void *spsc_peek_at(struct spsc *q, size_t ahead)
+{
+    size_t at = atomic_load_explicit(&q->head, memory_order_relaxed) + ahead;
+
+    if (ahead > q->mask)
+        return NULL;
+    if (q->seen_tail - at - 1 > q->mask) { /* at is not before seen_tail */
+        q->seen_tail = atomic_load_explicit(&q->tail, memory_order_acquire);
+        if (q->seen_tail - at - 1 > q->mask)
+            return NULL;
+    }
+    return q->items[at & q->mask];
+}
+
+size_t spsc_pushed(const struct spsc *q)
+{
+    return atomic_load_explicit(&q->tail, memory_order_relaxed);
+}
+
+size_t spsc_popped(const struct spsc *q)
+{
+    return atomic_load_explicit(&q->head, memory_order_relaxed);
+}
+
 void *spsc_try_pop(struct spsc *q)
 {
     void *item = spsc_peek(q);

@@ -24,5 +24,10 @@ void *spsc_try_pop(struct spsc *q);
 void *spsc_peek(struct spsc *q); /* consumer: the next item, left in place; NULL: empty */
 size_t spsc_len(const struct spsc *q); /* a moment's view */
 bool spsc_full(const struct spsc *q);
+/* Consumer: the item `ahead` places behind the next one, left in place; NULL: not there yet. */
+void *spsc_peek_at(struct spsc *q, size_t ahead);
+/* How many items were ever pushed (the producer's to ask) and popped (the consumer's): places in the order of all. */
+size_t spsc_pushed(const struct spsc *q);
+size_t spsc_popped(const struct spsc *q);
 
 #endif

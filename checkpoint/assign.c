@@ -9,9 +9,9 @@
 /* ---- what an operator has ------------------------------------------------------------------- */
 
 struct totals {
-    uint64_t entry_count, size_bytes;
+    uint64_t entry_count, size_bytes, in_flight_rows;
     size_t list_item_count;
-    bool has_state;
+    bool has_state; /* of its own; rows in flight apart */
 };
 
 static struct totals totals_of(const struct operator_meta *op)
@@ -24,6 +24,7 @@ static struct totals totals_of(const struct operator_meta *op)
 
         subtask_metadata_sizes(subtask, &sizes);
         t.size_bytes += sizes.full_bytes;
+        t.in_flight_rows += sizes.in_flight_rows;
         t.has_state = t.has_state || subtask->keyed_count > 0;
         for (size_t k = 0; k < subtask->keyed_count; k++)
             t.entry_count += subtask->keyed[k].entry_count;
@@ -70,13 +71,14 @@ static void list_dropped(const struct checkpoint_metadata *m, const struct assig
         const struct operator_meta *old = &m->operators[i];
         struct totals t = totals_of(old);
 
-        if (t.has_state && !is_wanted(ops, op_count, old->id))
+        if ((t.has_state || t.in_flight_rows > 0) && !is_wanted(ops, op_count, old->id))
             out->dropped[out->dropped_count++] = (struct assign_dropped){
                 .id = old->id,
                 .name = old->name,
                 .entry_count = t.entry_count,
                 .size_bytes = t.size_bytes,
                 .list_item_count = t.list_item_count,
+                .in_flight_rows = t.in_flight_rows,
             };
     }
 }
@@ -88,6 +90,8 @@ void assign_print_dropped(const struct assignment *a, struct buf *out)
 
         buf_printf(out, "operator \"%s\" (%s): ", d->name, d->id);
         print_totals(d->entry_count, d->size_bytes, d->list_item_count, out);
+        if (d->in_flight_rows > 0)
+            buf_printf(out, ", %" PRIu64 " rows in flight to it", d->in_flight_rows);
         buf_append_str(out, "\n");
     }
 }

@@ -2,7 +2,7 @@
  *
  * Keyed state goes where its key groups go (range meeting); split lists are dealt out round-robin
  * in the order of old subtasks and items; union lists go whole to everyone; of broadcast lists one
- * copy goes to everyone. The result depends only on the snapshot and the new parallelism (C10), not
+ * copy goes to everyone. Rows in flight are left out: where they go is the job's to say (job/runtime/inflight_assign.h). The result depends only on the snapshot and the new parallelism (C10), not
  * on the order in which the tree has them.
  * After: StateAssignmentOperation, RoundRobinOperatorStateRepartitioner, Checkpoints.
  */
@@ -43,6 +43,7 @@ struct assign_dropped {
     uint64_t entry_count; /* keys, where the snapshot knows them; else 0 */
     uint64_t size_bytes;
     size_t list_item_count;
+    uint64_t in_flight_rows;
 };
 struct assignment {
     size_t operator_count;

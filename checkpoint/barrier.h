@@ -19,6 +19,12 @@ struct barrier {
     int64_t trigger_wall_ms;
     enum checkpoint_kind kind;
     bool exactly_once; /* false: AT_LEAST_ONCE, no blocking while aligning */
+    /* From then on, on the monotonic clock, it may overtake rows, which then belong to the checkpoint. 0: never. */
+    int64_t overtake_mono_ns;
 };
+static inline bool barrier_overtakes(const struct barrier *b, int64_t now_mono_ns)
+{
+    return b->overtake_mono_ns != 0 && now_mono_ns >= b->overtake_mono_ns;
+}
 
 #endif

@@ -11,6 +11,7 @@
  * Events that come too late for what they speak of are ignored, except that the leavings of an
  * aborted attempt are discarded again.
  */
+#include "base/clock.h"
 #include "checkpoint/coordinator_priv.h"
 
 static void actions_reset(struct coordinator_actions *a)
@@ -152,6 +153,16 @@ static enum checkpoint_kind kind_of(const struct checkpoint_request *r)
     return CHECKPOINT_PERIODIC;
 }
 
+/* A barrier that may overtake does so from some time on; 0 on the clock means never. */
+static int64_t overtake_mono_ns(const struct coordinator *c, const struct checkpoint_request *r)
+{
+    int64_t at = (c->now_mono_ms + c->config.aligned_timeout_ms) * NS_PER_MS;
+
+    if (!c->config.unaligned || !c->config.exactly_once || kind_of(r) != CHECKPOINT_PERIODIC)
+        return 0;
+    return at > 0 ? at : 1;
+}
+
 static void start_attempt(struct coordinator *c, struct checkpoint_request request)
 {
     struct barrier barrier = {
@@ -159,6 +170,7 @@ static void start_attempt(struct coordinator *c, struct checkpoint_request reque
         .trigger_wall_ms = c->now_wall_ms,
         .kind = kind_of(&request),
         .exactly_once = c->config.exactly_once || kind_of(&request) != CHECKPOINT_PERIODIC,
+        .overtake_mono_ns = overtake_mono_ns(c, &request),
     };
     bool *expected = ARENA_ARRAY(c->actions->arena, c->task_count, bool);
     struct coordinator_action *a;

@@ -40,6 +40,8 @@ struct coordinator_config {
     uint32_t num_retained;
     enum checkpoint_retention retention;
     bool exactly_once;
+    bool unaligned; /* barriers of checkpoints (never of savepoints) may overtake rows ... */
+    int64_t aligned_timeout_ms; /* ... when they are that old */
     bool after_tasks_finish; /* execution.checkpointing.checkpoints-after-tasks-finish */
     bool final_checkpoint; /* tasks wait at the end of their data for a checkpoint that commits the
                               last rows */

@@ -92,6 +92,8 @@ static struct contents gather(struct arena *arena, const struct operator_meta *o
             add_files(&c, &op->subtasks[s], op->subtasks[s].keyed[k].files,
                       op->subtasks[s].keyed[k].file_count, "stream");
         add_files(&c, &op->subtasks[s], op->subtasks[s].logs, op->subtasks[s].log_count, "log");
+        for (size_t h = 0; h < op->subtasks[s].channel_count; h++)
+            add_files(&c, &op->subtasks[s], &op->subtasks[s].channels[h].file, 1, "in flight");
         for (size_t l = 0; l < op->subtasks[s].list_count; l++)
             add_list(&c, &op->subtasks[s], &op->subtasks[s].lists[l]);
     }

@@ -105,6 +105,25 @@ static enum rc copy_subtask(struct export *x, const struct operator_meta *op,
     return rc;
 }
 
+/* Rows in flight belong to no key group before they arrive. */
+static enum rc copy_channels(struct export *x, const struct operator_meta *op,
+                             struct subtask_state *s, struct err *err)
+{
+    struct snapshot_target *target;
+    enum rc rc = RC_OK;
+
+    if (s->channel_count == 0)
+        return RC_OK;
+    target = storage_attempt_target(x->attempt, subtask_name(x, op, s));
+    for (size_t i = 0; rc == RC_OK && i < s->channel_count; i++) {
+        rc = copy_file(x, target, &s->channels[i].file, err);
+        if (x->options->key_group_count > 0)
+            s->channels[i].partitioning = "REBALANCE"; /* they lie by the old key groups: dealt out anew */
+    }
+    storage_target_release(target);
+    return rc;
+}
+
 /* Logs belong to no key group. */
 static enum rc copy_logs(struct export *x, const struct operator_meta *op, struct subtask_state *s,
                          struct err *err)
@@ -248,8 +267,10 @@ static enum rc write_all(struct export *x, struct err *err)
     for (size_t i = 0; i < m->operator_count; i++) {
         struct operator_meta *op = &m->operators[i];
 
-        for (size_t s = 0; s < op->subtask_count; s++)
+        for (size_t s = 0; s < op->subtask_count; s++) {
             RETURN_IF_ERR(copy_logs(x, op, &op->subtasks[s], err));
+            RETURN_IF_ERR(copy_channels(x, op, &op->subtasks[s], err));
+        }
         if (x->options->key_group_count > 0) {
             RETURN_IF_ERR(regroup_operator(x, op, err));
             continue;

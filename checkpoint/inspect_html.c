@@ -150,6 +150,20 @@ static void print_ranges(const struct operator_meta *op, struct buf *out)
                        op->subtasks[s].keyed[k].file_count);
 }
 
+static void print_in_flight(const struct operator_meta *op, struct buf *out)
+{
+    char size[TEXT_MAX];
+
+    for (size_t s = 0; s < op->subtask_count; s++)
+        for (size_t k = 0; k < op->subtasks[s].channel_count; k++)
+            buf_printf(out,
+                       "<div class=dim>subtask %" PRIu32 ": %" PRIu64
+                       " rows in flight from %s, %s</div>\n",
+                       op->subtasks[s].subtask_index, op->subtasks[s].channels[k].row_count,
+                       op->subtasks[s].channels[k].from_id,
+                       inspect_size_text(op->subtasks[s].channels[k].file.size_bytes, size));
+}
+
 static void print_operator(const struct inspect *in, const struct operator_meta *op,
                            struct buf *out)
 {
@@ -170,6 +184,7 @@ static void print_operator(const struct inspect *in, const struct operator_meta 
         buf_append_str(out, "<div>finished</div>");
     print_states(op, out);
     print_ranges(op, out);
+    print_in_flight(op, out);
     print_lists(in, op, out);
     buf_append_str(out, "</td></tr>\n");
 }

@@ -138,13 +138,29 @@ static json_t *sizes_json(const struct metadata_sizes *s)
     put(o, "exclusive_files", integer(s->exclusive_count));
     put(o, "inline_files", integer(s->inline_count));
     put(o, "log_files", integer(s->log_count));
+    put(o, "in_flight", integer(s->in_flight_bytes));
+    put(o, "in_flight_rows", integer(s->in_flight_rows));
+    return o;
+}
+
+static json_t *channel_json(const struct channel_handle *h)
+{
+    json_t *o = json_object();
+
+    put(o, "from", text(h->from_id));
+    put(o, "ordinal", integer(h->ordinal));
+    put(o, "partitioning", text(h->partitioning));
+    put(o, "row_type", text(h->row_type));
+    put(o, "rows", integer(h->row_count));
+    put(o, "updates", json_boolean(h->updates));
+    put(o, "file", file_json(&h->file));
     return o;
 }
 
 static json_t *subtask_json(const struct inspect *in, const struct subtask_state *s)
 {
     json_t *o = json_object(), *keyed = json_array(), *lists = json_array();
-    json_t *logs = json_array();
+    json_t *logs = json_array(), *channels = json_array();
     struct metadata_sizes sizes = {0};
 
     subtask_metadata_sizes(s, &sizes);
@@ -160,6 +176,9 @@ static json_t *subtask_json(const struct inspect *in, const struct subtask_state
     for (size_t i = 0; i < s->log_count; i++)
         add(logs, file_json(&s->logs[i]));
     put(o, "logs", logs);
+    for (size_t i = 0; i < s->channel_count; i++)
+        add(channels, channel_json(&s->channels[i]));
+    put(o, "in_flight", channels);
     return o;
 }
 

@@ -106,6 +106,22 @@ static void print_logs(const struct inspect *in, const struct subtask_state *s, 
         print_files(s->logs, s->log_count, "(log)", out);
 }
 
+/* Rows that had not arrived when the subtask took its snapshot. */
+static void print_channels(const struct inspect *in, const struct subtask_state *s, struct buf *out)
+{
+    char size[TEXT_MAX];
+
+    for (size_t i = 0; i < s->channel_count; i++) {
+        const struct channel_handle *h = &s->channels[i];
+
+        buf_printf(out, "      in flight from %s: %" PRIu64 " rows%s, %s, %s\n", h->from_id,
+                   h->row_count, h->updates ? " with changes" : "", h->partitioning,
+                   inspect_size_text(h->file.size_bytes, size));
+        if (in->options->files)
+            print_files(&h->file, 1, "(in flight)", out);
+    }
+}
+
 static void print_subtask(const struct inspect *in, const struct subtask_state *s, struct buf *out)
 {
     struct metadata_sizes sizes = {0};
@@ -116,7 +132,7 @@ static void print_subtask(const struct inspect *in, const struct subtask_state *
         buf_printf(out, "    subtask %" PRIu32 ": had finished\n", s->subtask_index);
         return;
     }
-    if (s->keyed_count + s->list_count + s->log_count == 0)
+    if (s->keyed_count + s->list_count + s->log_count + s->channel_count == 0)
         return;
     buf_printf(out, "    subtask %" PRIu32 ": %s, new %s\n", s->subtask_index,
                inspect_size_text(sizes.full_bytes, full), inspect_size_text(sizes.new_bytes, new));
@@ -133,6 +149,7 @@ static void print_subtask(const struct inspect *in, const struct subtask_state *
     }
     if (s->log_count > 0)
         print_logs(in, s, out);
+    print_channels(in, s, out);
     for (size_t l = 0; l < s->list_count; l++)
         print_list(in, &s->lists[l], out);
 }

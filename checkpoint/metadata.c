@@ -11,6 +11,7 @@
 #define STATE_NAME_MAX 255
 #define TEXT_NAME_MAX 65535 /* operator names hold expressions of the query */
 #define BACKEND_ID_LEN 32
+#define ROW_TYPE_MAX (1u << 20)
 
 /* ---- walks ---------------------------------------------------------------------------------- */
 
@@ -28,6 +29,8 @@ enum rc metadata_each_file(const struct checkpoint_metadata *m, metadata_file_fn
                     RETURN_IF_ERR(fn(ctx, op, subtask, &subtask->keyed[k].files[f], err));
             for (size_t f = 0; f < subtask->log_count; f++)
                 RETURN_IF_ERR(fn(ctx, op, subtask, &subtask->logs[f], err));
+            for (size_t f = 0; f < subtask->channel_count; f++)
+                RETURN_IF_ERR(fn(ctx, op, subtask, &subtask->channels[f].file, err));
         }
     }
     return RC_OK;
@@ -66,6 +69,11 @@ void subtask_metadata_sizes(const struct subtask_state *s, struct metadata_sizes
             add_file(&s->keyed[k].files[f], sum);
     for (size_t f = 0; f < s->log_count; f++)
         add_file(&s->logs[f], sum);
+    for (size_t c = 0; c < s->channel_count; c++) {
+        add_file(&s->channels[c].file, sum);
+        sum->in_flight_bytes += s->channels[c].file.size_bytes;
+        sum->in_flight_rows += s->channels[c].row_count;
+    }
     for (size_t l = 0; l < s->list_count; l++)
         for (size_t i = 0; i < s->lists[l].item_count; i++) {
             sum->full_bytes += s->lists[l].items[i].len;
@@ -303,6 +311,37 @@ static enum rc check_keyed(const struct place *at, const struct keyed_handle *h)
     return h->kind == KEYED_ROCKS ? check_rocks_files(at, h) : check_stream(at, h);
 }
 
+static bool is_partitioning(const char *s)
+{
+    if (strncmp(s, "HASH(", 5) == 0)
+        return strspn(s + 5, "0123456789,") + 6 == strlen(s) && s[strlen(s) - 1] == ')';
+    return strcmp(s, "FORWARD") == 0 || strcmp(s, "REBALANCE") == 0 || strcmp(s, "GLOBAL") == 0;
+}
+
+/* Two handles of one edge would be one. */
+static enum rc check_channels(const struct place *at, const struct subtask_state *s)
+{
+    for (size_t i = 0; i < s->channel_count; i++) {
+        const struct channel_handle *h = &s->channels[i];
+
+        if (!is_hex_id(h->from_id, OPERATOR_ID_LEN))
+            return broken(at, "rows in flight from \"%.64s\": not %d hex digits", h->from_id,
+                          OPERATOR_ID_LEN);
+        RETURN_IF_ERR(check_name(at, "type of rows in flight", h->row_type, ROW_TYPE_MAX));
+        if (!is_partitioning(h->partitioning))
+            return broken(at, "rows in flight: partitioning \"%.64s\" is unknown", h->partitioning);
+        if (h->file.scope != FILE_INLINE && h->file.scope != FILE_EXCLUSIVE)
+            return broken(at, "rows in flight belong to one snapshot, not to file scope %d",
+                          (int)h->file.scope);
+        RETURN_IF_ERR(check_file(at, &h->file));
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(s->channels[k].from_id, h->from_id) == 0 &&
+                s->channels[k].ordinal == h->ordinal)
+                return broken(at, "rows in flight from %s twice", h->from_id);
+    }
+    return RC_OK;
+}
+
 static enum rc check_lists(const struct place *at, const struct subtask_state *s)
 {
     const char **names = mem_calloc(s->list_count, sizeof *names), *twice;
@@ -365,12 +404,14 @@ static enum rc check_subtasks(struct place *at, const struct operator_meta *op)
         if (seen[subtask->subtask_index]++ != 0)
             rc = broken(at, "occurs twice");
         if (rc == RC_OK && subtask->finished && subtask->keyed_count + subtask->list_count +
-                                                             subtask->log_count > 0)
+                                                             subtask->log_count + subtask->channel_count > 0)
             rc = broken(at, "had finished and yet has state");
         for (size_t k = 0; k < subtask->keyed_count && rc == RC_OK; k++)
             rc = check_keyed(at, &subtask->keyed[k]);
         for (size_t k = 0; k < subtask->log_count && rc == RC_OK; k++)
             rc = check_log(at, &subtask->logs[k]);
+        if (rc == RC_OK)
+            rc = check_channels(at, subtask);
         if (rc == RC_OK)
             rc = check_lists(at, subtask);
     }

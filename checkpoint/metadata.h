@@ -63,6 +63,7 @@ void metadata_copy(struct arena *to, const struct checkpoint_metadata *from,
 struct metadata_sizes {
     uint64_t full_bytes, new_bytes;
     uint64_t shared_bytes, exclusive_bytes, inline_bytes, log_bytes; /* add up to full_bytes */
+    uint64_t in_flight_bytes, in_flight_rows; /* of these: files of rows in flight, counted above too */
     uint64_t file_count, shared_count, exclusive_count, inline_count, log_count;
 };
 void metadata_sizes_of(const struct checkpoint_metadata *m, struct metadata_sizes *out);

@@ -22,6 +22,7 @@
 #define SKIPPABLE_MAGIC 0x184D2A56u /* nibble 6, so that the file begins with 'V' */
 #define OUR_MAGIC "VARVECKP"
 #define FORMAT_VERSION 1u
+#define FORMAT_VERSION_IN_FLIGHT 2u /* has rows in flight, which a reader of version 1 would lose */
 #define FLINK_MAGIC "\x49\x60\x67\x2d"
 #define ZSTD_LEVEL 3
 
@@ -48,6 +49,7 @@ typedef Varve__Checkpoint__StateDesc pb_state;
 typedef Varve__Checkpoint__File pb_file;
 typedef Varve__Checkpoint__ListState pb_list;
 typedef Varve__Checkpoint__Setting pb_setting;
+typedef Varve__Checkpoint__Channel pb_channel;
 
 /* ---- encode --------------------------------------------------------------------------------- */
 
@@ -143,6 +145,21 @@ static pb_list *put_list(struct arena *a, const struct list_state *list)
     return out;
 }
 
+static pb_channel *put_channel(struct arena *a, const struct channel_handle *h)
+{
+    pb_channel *out = arena_alloc(a, sizeof *out);
+
+    varve__checkpoint__channel__init(out);
+    out->from_id = text(a, h->from_id);
+    out->ordinal = h->ordinal;
+    out->partitioning = text(a, h->partitioning);
+    out->row_type = text(a, h->row_type);
+    out->row_count = h->row_count;
+    out->updates = h->updates;
+    out->file = put_file(a, &h->file);
+    return out;
+}
+
 static pb_subtask *put_subtask(struct arena *a, const struct subtask_state *subtask)
 {
     pb_subtask *out = arena_alloc(a, sizeof *out);
@@ -162,6 +179,10 @@ static pb_subtask *put_subtask(struct arena *a, const struct subtask_state *subt
     out->logs = ARENA_ARRAY(a, subtask->log_count, pb_file *);
     for (size_t i = 0; i < subtask->log_count; i++)
         out->logs[i] = put_file(a, &subtask->logs[i]);
+    out->n_channels = subtask->channel_count;
+    out->channels = ARENA_ARRAY(a, subtask->channel_count, pb_channel *);
+    for (size_t i = 0; i < subtask->channel_count; i++)
+        out->channels[i] = put_channel(a, &subtask->channels[i]);
     return out;
 }
 
@@ -210,7 +231,16 @@ static void put_metadata(struct arena *a, const struct checkpoint_metadata *m, p
         out->operators[i] = put_operator(a, &m->operators[i]);
 }
 
-static void put_header(uint8_t *h, size_t plain_bytes, struct bytes frame)
+static uint32_t version_for(const struct checkpoint_metadata *m)
+{
+    for (size_t o = 0; o < m->operator_count; o++)
+        for (size_t s = 0; s < m->operators[o].subtask_count; s++)
+            if (m->operators[o].subtasks[s].channel_count > 0)
+                return FORMAT_VERSION_IN_FLIGHT;
+    return FORMAT_VERSION;
+}
+
+static void put_header(uint8_t *h, uint32_t version, size_t plain_bytes, struct bytes frame)
 {
     struct digest128 digest = digest_of(frame);
 
@@ -218,7 +248,7 @@ static void put_header(uint8_t *h, size_t plain_bytes, struct bytes frame)
     put_le32(h, SKIPPABLE_MAGIC);
     put_le32(h + 4, HEADER_BYTES - FRAME_HEAD_BYTES);
     memcpy(h + AT_MAGIC, OUR_MAGIC, strlen(OUR_MAGIC));
-    put_le32(h + AT_VERSION, FORMAT_VERSION);
+    put_le32(h + AT_VERSION, version);
     put_le64(h + AT_FRAME_BYTES, frame.len);
     put_le64(h + AT_PLAIN_BYTES, plain_bytes);
     memcpy(h + AT_DIGEST, digest.b, sizeof digest.b);
@@ -238,7 +268,7 @@ void metadata_own_encode(const struct checkpoint_metadata *m, struct buf *out)
     buf_reserve(out, HEADER_BYTES);
     out->len += HEADER_BYTES;
     zframe_compress(buf_bytes(&plain), ZSTD_LEVEL, out);
-    put_header(out->data + start, plain.len,
+    put_header(out->data + start, version_for(m), plain.len,
                bytes_of(out->data + start + HEADER_BYTES, out->len - start - HEADER_BYTES));
     buf_release(&plain);
     arena_free(a);
@@ -248,6 +278,7 @@ void metadata_own_encode(const struct checkpoint_metadata *m, struct buf *out)
 
 struct header {
     size_t header_bytes;
+    uint32_t version;
     uint64_t frame_bytes, plain_bytes;
     struct digest128 digest;
 };
@@ -322,14 +353,15 @@ static enum rc read_header(struct bytes file, const char *what, struct header *h
 
     RETURN_IF_ERR(check_frame_head(file, what, &h->header_bytes, err));
     version = get_le32(file.data + AT_VERSION);
-    if (version != FORMAT_VERSION)
-        return err_set(err, RC_VERSION, "%s: format version %" PRIu32 ", this program reads %u",
-                       what, version, FORMAT_VERSION);
+    if (version != FORMAT_VERSION && version != FORMAT_VERSION_IN_FLIGHT)
+        return err_set(err, RC_VERSION, "%s: format version %" PRIu32 ", this program reads %u and %u",
+                       what, version, FORMAT_VERSION, FORMAT_VERSION_IN_FLIGHT);
     if (h->header_bytes != HEADER_BYTES || get_le32(file.data + AT_RESERVED) != 0)
         return err_set(err, RC_CORRUPT,
-                       "%s: header: not as format version 1 has it (length %zu, reserved "
+                       "%s: header: not as format version %" PRIu32 " has it (length %zu, reserved "
                        "0x%08" PRIx32 " at byte 20)",
-                       what, h->header_bytes, get_le32(file.data + AT_RESERVED));
+                       what, version, h->header_bytes, get_le32(file.data + AT_RESERVED));
+    h->version = version;
     h->frame_bytes = get_le64(file.data + AT_FRAME_BYTES);
     h->plain_bytes = get_le64(file.data + AT_PLAIN_BYTES);
     memcpy(h->digest.b, file.data + AT_DIGEST, sizeof h->digest.b);
@@ -484,6 +516,21 @@ static void get_list(struct decoder *d, const pb_list *in, struct list_state *ou
         out->items[i] = get_binary(d, in->items[i]);
 }
 
+static enum rc get_channel(struct decoder *d, const pb_channel *in, struct channel_handle *out)
+{
+    *out = (struct channel_handle){
+        .from_id = get_text(d, in->from_id),
+        .ordinal = in->ordinal,
+        .partitioning = get_text(d, in->partitioning),
+        .row_type = get_text(d, in->row_type),
+        .row_count = in->row_count,
+        .updates = in->updates != 0,
+    };
+    if (in->file == NULL)
+        return err_set(d->err, RC_CORRUPT, "%s: rows in flight without a file", d->what);
+    return get_file(d, in->file, &out->file);
+}
+
 static enum rc get_subtask(struct decoder *d, const pb_subtask *in, struct subtask_state *out)
 {
     out->subtask_index = in->index;
@@ -500,6 +547,10 @@ static enum rc get_subtask(struct decoder *d, const pb_subtask *in, struct subta
     out->logs = ARENA_ARRAY(d->arena, in->n_logs, struct state_file);
     for (size_t i = 0; i < in->n_logs; i++)
         RETURN_IF_ERR(get_file(d, in->logs[i], &out->logs[i]));
+    out->channel_count = in->n_channels;
+    out->channels = ARENA_ARRAY(d->arena, in->n_channels, struct channel_handle);
+    for (size_t i = 0; i < in->n_channels; i++)
+        RETURN_IF_ERR(get_channel(d, in->channels[i], &out->channels[i]));
     return RC_OK;
 }
 
@@ -587,6 +638,9 @@ enum rc metadata_own_decode(struct bytes file, struct arena *arena, const char *
         GOTO_IF_ERR(err_set(err, RC_CORRUPT, "%s: content of %zu bytes, the header says %" PRIu64,
                             what, plain.len, h.plain_bytes));
     GOTO_IF_ERR(decode_message(buf_bytes(&plain), &decoder, out));
+    if (version_for(out) != h.version)
+        GOTO_IF_ERR(err_set(err, RC_CORRUPT, "%s: format version %" PRIu32 " %s rows in flight", what,
+                            h.version, h.version == FORMAT_VERSION ? "with" : "without"));
     GOTO_IF_ERR(metadata_check(out, what, err));
 out:
     buf_release(&plain);

@@ -30,7 +30,7 @@ struct stats_tracker {
     struct tracked **history; /* newest first */
     size_t history_count;
     struct tracked *latest_completed, *latest_savepoint, *latest_failed;
-    struct series checkpointed_bytes, state_bytes, end_to_end_ms, processed_bytes;
+    struct series checkpointed_bytes, state_bytes, end_to_end_ms, processed_bytes, persisted_bytes;
     bool restored, restored_is_savepoint;
     uint64_t restored_id;
     int64_t restored_wall_ms;
@@ -210,6 +210,7 @@ void stats_tracker_free(struct stats_tracker *t)
     mem_free(t->state_bytes.ring);
     mem_free(t->end_to_end_ms.ring);
     mem_free(t->processed_bytes.ring);
+    mem_free(t->persisted_bytes.ring);
     mem_free(t->restored_path);
     mem_free(t);
 }
@@ -285,12 +286,15 @@ void stats_tracker_acked(struct stats_tracker *t, uint64_t id, uint32_t vertex,
     v->checkpointed_bytes += ack->checkpointed_bytes;
     v->state_bytes += ack->state_bytes;
     v->processed_bytes += ack->processed_bytes;
+    v->persisted_bytes += ack->persisted_bytes;
     d->ack_count++;
     d->latest_ack_wall_ms = now_wall_ms;
     d->end_to_end_ms = took_ms;
     d->checkpointed_bytes += ack->checkpointed_bytes;
     d->state_bytes += ack->state_bytes;
     d->processed_bytes += ack->processed_bytes;
+    d->persisted_bytes += ack->persisted_bytes;
+    d->unaligned |= ack->unaligned;
 }
 
 static int64_t as_signed(uint64_t v)
@@ -318,6 +322,7 @@ void stats_tracker_completed(struct stats_tracker *t, uint64_t id, const char *p
     series_add(&t->state_bytes, as_signed(d->state_bytes));
     series_add(&t->end_to_end_ms, d->end_to_end_ms);
     series_add(&t->processed_bytes, as_signed(d->processed_bytes));
+    series_add(&t->persisted_bytes, as_signed(d->persisted_bytes));
     tracked_hold(checkpoint_kind_is_savepoint(d->kind) ? &t->latest_savepoint
                                                        : &t->latest_completed,
                  tracked);
@@ -413,6 +418,7 @@ void stats_tracker_view(const struct stats_tracker *t, struct arena *arena,
     series_view(&t->state_bytes, &out->state_bytes);
     series_view(&t->end_to_end_ms, &out->end_to_end_ms);
     series_view(&t->processed_bytes, &out->processed_bytes);
+    series_view(&t->persisted_bytes, &out->persisted_bytes);
     for (size_t i = 0; i < t->history_count; i++)
         detail_copy(arena, &t->history[i]->detail, &out->history[i]);
 }

@@ -24,6 +24,8 @@ struct ack_stats {
     uint64_t state_bytes;        /* everything it names */
     int64_t sync_ms, async_ms, alignment_ms, start_delay_ms;
     uint64_t processed_bytes; /* input taken while aligning */
+    uint64_t persisted_bytes; /* rows in flight that belong to it */
+    bool unaligned;           /* its barrier overtook */
 };
 struct subtask_checkpoint_stats {
     uint32_t index;
@@ -35,7 +37,7 @@ struct vertex_checkpoint_stats {
     const char *id, *name;
     uint32_t subtask_count, ack_count;
     int64_t latest_ack_wall_ms, end_to_end_ms;
-    uint64_t checkpointed_bytes, state_bytes, processed_bytes;
+    uint64_t checkpointed_bytes, state_bytes, processed_bytes, persisted_bytes;
     struct subtask_checkpoint_stats *subtasks; /* by index */
 };
 struct checkpoint_detail {
@@ -43,7 +45,8 @@ struct checkpoint_detail {
     enum checkpoint_status status;
     enum checkpoint_kind kind;
     int64_t trigger_wall_ms, latest_ack_wall_ms, end_to_end_ms;
-    uint64_t checkpointed_bytes, state_bytes, processed_bytes;
+    uint64_t checkpointed_bytes, state_bytes, processed_bytes, persisted_bytes;
+    bool unaligned; /* the barrier overtook in some subtask */
     uint32_t subtask_count, ack_count;
     const char *external_path; /* completed: absolute directory; else NULL */
     bool discarded;            /* completed, and deleted since */
@@ -60,7 +63,8 @@ struct stats_summary {
 };
 struct checkpoint_stats {
     uint64_t restored_count, total_count, in_progress_count, completed_count, failed_count;
-    struct stats_summary checkpointed_bytes, state_bytes, end_to_end_ms, processed_bytes;
+    struct stats_summary checkpointed_bytes, state_bytes, end_to_end_ms, processed_bytes,
+        persisted_bytes;
     const struct checkpoint_detail *
         latest_completed; /* not a savepoint; NULL: none. Its path existed when the view was made */
     const struct checkpoint_detail *latest_savepoint, *latest_failed;

@@ -326,6 +326,16 @@ void batch_rows_abandon(struct batch_builder *b, uint32_t rows)
     }
 }
 
+void batch_builder_kinds(struct batch_builder *b, struct bytes kinds)
+{
+    ASSERT(kinds.len == 0 || kinds.len == b->rows);
+    b->has_kinds = kinds.len > 0;
+    if (kinds.len > 0)
+        memcpy(b->kinds, kinds.data, kinds.len);
+    else
+        memset(b->kinds, ROW_INSERT, b->rows);
+}
+
 /* ---- gathering ------------------------------------------------------------------------------- */
 
 /* idx is first, first + 1, ...: rows can be copied in one piece. */

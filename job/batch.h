@@ -87,6 +87,8 @@ struct batch_space batch_space_open(struct batch_builder *b, uint32_t column, si
 void batch_space_null(struct batch_builder *b, uint32_t column, uint32_t row); /* its value is to be zero or empty */
 void batch_rows_end(struct batch_builder *b, uint32_t rows);
 void batch_rows_abandon(struct batch_builder *b, uint32_t rows);
+/* The kinds of all its rows, a byte each (0..3); empty: all +I. */
+void batch_builder_kinds(struct batch_builder *b, struct bytes kinds);
 /* Rows idx[0..n) of src (same column types) to the end; columns map[c] of src go to column c (map NULL: identity). */
 void batch_gather(struct batch_builder *b, const struct batch *src, const uint32_t *idx, uint32_t n,
                   const uint32_t *map);

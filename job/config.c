@@ -505,6 +505,11 @@ int config_storage(const struct config *c)
     return config_has(c, OPT_CP_DIR) ? STORAGE_FILESYSTEM : STORAGE_JOBMANAGER;
 }
 
+bool config_unaligned(const struct config *c)
+{
+    return config_bool(c, OPT_CP_UNALIGNED) && config_enum(c, OPT_CP_MODE) == MODE_EXACTLY_ONCE;
+}
+
 static enum rc need_dir(const struct config *c, enum option_id id, struct err *err)
 {
     return err_set(err, RC_INVALID, "%s = %s needs %s", table[id].key, config_string(c, id),
@@ -517,6 +522,10 @@ enum rc config_check(const struct config *c, struct err *err)
         return need_dir(c, OPT_CP_STORAGE, err);
     if (config_enum(c, OPT_CP_RETENTION) != RETAIN_NONE && !config_has(c, OPT_CP_DIR))
         return need_dir(c, OPT_CP_RETENTION, err);
+    if (config_unaligned(c) && config_int(c, OPT_CP_MAX_CONCURRENT) > 1)
+        return err_set(err, RC_INVALID, "%s = true allows one checkpoint at a time: %s = %d must be 1",
+                       table[OPT_CP_UNALIGNED].key, table[OPT_CP_MAX_CONCURRENT].key,
+                       config_int(c, OPT_CP_MAX_CONCURRENT));
     if (config_has(c, OPT_MAX_PARALLELISM) &&
         config_int(c, OPT_PARALLELISM) > config_int(c, OPT_MAX_PARALLELISM))
         return err_set(err, RC_INVALID, "%s = %d exceeds %s = %d", table[OPT_PARALLELISM].key,
@@ -549,6 +558,8 @@ void config_coordinator(const struct config *c, struct coordinator_config *out)
         .num_retained = (uint32_t)config_int(c, OPT_CP_NUM_RETAINED),
         .retention = (enum checkpoint_retention)config_enum(c, OPT_CP_RETENTION),
         .exactly_once = config_enum(c, OPT_CP_MODE) == MODE_EXACTLY_ONCE,
+        .unaligned = config_unaligned(c),
+        .aligned_timeout_ms = config_duration_ms(c, OPT_CP_UNALIGNED_TIMEOUT),
         .after_tasks_finish = config_bool(c, OPT_CP_AFTER_FINISH),
         .final_checkpoint = periodic && config_bool(c, OPT_CP_AFTER_FINISH),
         .savepoint_dir = config_string(c, OPT_SAVEPOINT_DIR),

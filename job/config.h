@@ -132,6 +132,8 @@ enum { RESULT_TABLE, RESULT_CHANGELOG, RESULT_TABLEAU };
 
 /* STORAGE_*: as set, else filesystem when a checkpoint directory is set, else jobmanager. */
 int config_storage(const struct config *c);
+/* Whether barriers may overtake: execution.checkpointing.unaligned.enabled, which AT_LEAST_ONCE ignores. */
+bool config_unaligned(const struct config *c);
 /* The options of one noun, gathered. The strings hold until the next change of c; first_id, rng,
  * topology are the caller's to fill. */
 void config_coordinator(const struct config *c, struct coordinator_config *out);

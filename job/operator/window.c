@@ -5,6 +5,7 @@
  * watermark is passed on after the last of them. When one watermark ends several windows and the state is not all in memory, so that
  * finding one window's groups is a reading of everything, that is done once and the windows leave together, in no order. Open windows and the watermark are union state, so that a restore fires each window once and counts late
  * rows as before. After: WindowAggOperator (flink-table-runtime). */
+#include "job/operator/event_floor.h"
 #include "job/operator/keyed_totals.h"
 #include "job/operator/totals_fit.h"
 #include "job/operator/tumble.h"
@@ -19,6 +20,8 @@ struct window_op {
     struct tumble tumble;
     struct keyed_totals totals;
     int64_t watermark_ms;
+    struct event_floor floor; /* what was late for a key group when it was restored stays late */
+    uint32_t *groups;         /* key groups of the batch at hand, while `floor` counts */
     int64_t *open; /* ends of windows that may have groups, rising */
     size_t open_count, open_cap;
     /* rows of the batch at hand that are not late */
@@ -124,6 +127,8 @@ static enum rc window_open(struct operator *op, const struct operator_context *c
     w->bounds = mem_alloc(3 * TOTALS_ROWS_MAX * sizeof *w->bounds);
     key_builder_init(&w->piece, ctx->key_group_count, KEY_NS_BIGINT);
     restore_times(w);
+    event_floor_open(&w->floor, ctx);
+    w->groups = mem_alloc(BATCH_ROWS_MAX * sizeof *w->groups);
     return RC_OK;
 }
 
@@ -153,6 +158,7 @@ static enum rc window_process(struct operator *op, struct batch *in, struct outp
 {
     struct window_op *w = (struct window_op *)op;
     uint32_t n = 0;
+    bool by_group;
 
     (void)out;
     w->ctx->metrics->records_in += in->rows;
@@ -162,8 +168,14 @@ static enum rc window_process(struct operator *op, struct batch *in, struct outp
                 return err_set(err, RC_UNSUPPORTED, "%s: a window over rows that are updated or taken back is not supported yet",
                                w->ctx->operator_name);
     RETURN_IF_ERR(tumble_ends(&w->tumble, in, w->ends, err));
+    by_group = event_floor_counts(&w->floor, w->watermark_ms);
+    if (by_group)
+        RETURN_IF_ERR(row_key_groups(w->totals.key.rows, in, w->groups, err));
     for (uint32_t i = 0; i < in->rows; i++) {
-        if (tumble_fires_at(&w->tumble, w->ends[i]) <= w->watermark_ms)
+        int64_t now = by_group ? event_floor_of(&w->floor, w->groups[i], w->watermark_ms)
+                               : w->watermark_ms;
+
+        if (tumble_fires_at(&w->tumble, w->ends[i]) <= now)
             continue;
         if (n == 0 || w->ends[i] != w->ends[n - 1])
             note_open(w, w->ends[i]);
@@ -321,6 +333,7 @@ static enum rc window_snapshot(struct operator *op, const struct barrier *barrie
     put_be64(watermark, (uint64_t)w->watermark_ms);
     operator_state_set(w->ctx->state, OPEN_WINDOWS_STATE, LIST_UNION, items, w->open_count);
     operator_state_set(w->ctx->state, WATERMARK_STATE, LIST_UNION, &watermark_item, 1);
+    event_floor_snapshot(&w->floor, w->ctx, w->watermark_ms);
     mem_free(items);
     buf_release(&ends);
     return RC_OK;
@@ -338,6 +351,8 @@ static void window_close(struct operator *op, bool clean)
     batch_builder_free(w->kept);
     batch_builder_free(w->key_columns);
     key_builder_release(&w->piece);
+    event_floor_release(&w->floor);
+    mem_free(w->groups);
     mem_free(w->open);
     mem_free(w->ends);
     mem_free(w->sel);

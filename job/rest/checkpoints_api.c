@@ -40,7 +40,7 @@ static json_t *vertex_json(const struct vertex_checkpoint_stats *v, uint64_t id)
         "latest_ack_timestamp", (json_int_t)v->latest_ack_wall_ms, "checkpointed_size",
         (json_int_t)v->checkpointed_bytes, "state_size", (json_int_t)v->state_bytes,
         "end_to_end_duration", (json_int_t)v->end_to_end_ms, "alignment_buffered", 0,
-        "processed_data", (json_int_t)v->processed_bytes, "persisted_data", (json_int_t)0,
+        "processed_data", (json_int_t)v->processed_bytes, "persisted_data", (json_int_t)v->persisted_bytes,
         "num_subtasks", (int)v->subtask_count, "num_acknowledged_subtasks", (int)v->ack_count);
 }
 
@@ -52,7 +52,7 @@ static json_t *detail_json(const struct checkpoint_detail *d, bool with_tasks)
     for (uint32_t i = 0; with_tasks && i < d->vertex_count; i++)
         json_object_set_new(tasks, d->vertices[i].id, vertex_json(&d->vertices[i], d->id));
     o = json_pack(
-        "{s: s, s: I, s: s, s: b, s: o, s: I, s: I, s: I, s: I, s: I, s: i, s: I, s: i, s: i, s: "
+        "{s: s, s: I, s: s, s: b, s: o, s: I, s: I, s: I, s: I, s: I, s: i, s: I, s: I, s: i, s: "
         "i, s: s, s: o}",
         "className", class_of(d->status), "id", (json_int_t)d->id, "status",
         checkpoint_status_str(d->status), "is_savepoint", (int)savepoint, "savepointFormat",
@@ -61,8 +61,8 @@ static json_t *detail_json(const struct checkpoint_detail *d, bool with_tasks)
         "checkpointed_size", (json_int_t)d->checkpointed_bytes, "state_size",
         (json_int_t)d->state_bytes, "end_to_end_duration", (json_int_t)d->end_to_end_ms,
         "alignment_buffered", 0, "processed_data", (json_int_t)d->processed_bytes, "persisted_data",
-        0, "num_subtasks", (int)d->subtask_count, "num_acknowledged_subtasks", (int)d->ack_count,
-        "checkpoint_type", checkpoint_type_str(d->kind), "tasks", tasks);
+        (json_int_t)d->persisted_bytes, "num_subtasks", (int)d->subtask_count, "num_acknowledged_subtasks", (int)d->ack_count,
+        "checkpoint_type", d->unaligned ? "UNALIGNED_CHECKPOINT" : checkpoint_type_str(d->kind), "tasks", tasks);
     if (d->status == CHECKPOINT_COMPLETED) {
         json_object_set_new(o, "external_path",
                             d->external_path != NULL
@@ -107,7 +107,7 @@ void api_checkpoints(struct call *c)
                   summary_json(&s.state_bytes), "end_to_end_duration",
                   summary_json(&s.end_to_end_ms), "alignment_buffered", summary_json(&nothing),
                   "processed_data", summary_json(&s.processed_bytes), "persisted_data",
-                  summary_json(&nothing), "latest", "completed", detail_or_null(s.latest_completed),
+                  summary_json(&s.persisted_bytes), "latest", "completed", detail_or_null(s.latest_completed),
                   "savepoint", detail_or_null(s.latest_savepoint), "failed",
                   detail_or_null(s.latest_failed), "restored", restored, "history", history));
 }
@@ -126,7 +126,7 @@ void api_checkpoints_config(struct call *c)
         files = config_enum(cfg, OPT_CP_STORAGE) == STORAGE_FILESYSTEM;
     answer_json(
         c, 200,
-        json_pack("{s: s, s: I, s: I, s: I, s: i, s: {s: b, s: b}, s: s, s: s, s: b, s: i, s: i, "
+        json_pack("{s: s, s: I, s: I, s: I, s: i, s: {s: b, s: b}, s: s, s: s, s: b, s: i, s: I, "
                   "s: b, s: b, s: i, s: s}",
                   "mode",
                   config_enum(cfg, OPT_CP_MODE) == MODE_EXACTLY_ONCE ? "exactly_once"
@@ -142,8 +142,9 @@ void api_checkpoints_config(struct call *c)
                       : "HashMapStateBackend",
                   "checkpoint_storage",
                   files ? "FileSystemCheckpointStorage" : "JobManagerCheckpointStorage",
-                  "unaligned_checkpoints", 0, "tolerable_failed_checkpoints",
-                  config_int(cfg, OPT_CP_TOLERABLE_FAILURES), "aligned_checkpoint_timeout", 0,
+                  "unaligned_checkpoints", (int)config_unaligned(cfg), "tolerable_failed_checkpoints",
+                  config_int(cfg, OPT_CP_TOLERABLE_FAILURES), "aligned_checkpoint_timeout",
+                  (json_int_t)config_duration_ms(cfg, OPT_CP_UNALIGNED_TIMEOUT),
                   "checkpoints_after_tasks_finish", (int)config_bool(cfg, OPT_CP_AFTER_FINISH),
                   "state_changelog_enabled", 0, "changelog_periodic_materialization_interval",
                   600000, "changelog_storage", "memory"));
@@ -231,16 +232,17 @@ static json_t *subtask_json(const struct subtask_checkpoint_stats *s)
         return json_pack("{s: s, s: i, s: s}", "className", "pending", "index", (int)s->index,
                          "status", "pending_or_failed");
     return json_pack("{s: s, s: i, s: s, s: I, s: I, s: I, s: I, s: {s: I, s: I}, s: {s: i, s: I, "
-                     "s: i, s: I}, s: I, s: b, s: b}",
+                     "s: I, s: I}, s: I, s: b, s: b}",
                      "className", "completed", "index", (int)s->index, "status", "completed",
                      "ack_timestamp", (json_int_t)s->ack_wall_ms, "end_to_end_duration",
                      (json_int_t)s->end_to_end_ms, "checkpointed_size",
                      (json_int_t)s->ack.checkpointed_bytes, "state_size",
                      (json_int_t)s->ack.state_bytes, "checkpoint", "sync",
                      (json_int_t)s->ack.sync_ms, "async", (json_int_t)s->ack.async_ms, "alignment",
-                     "buffered", 0, "processed", (json_int_t)s->ack.processed_bytes, "persisted", 0,
+                     "buffered", 0, "processed", (json_int_t)s->ack.processed_bytes, "persisted",
+                     (json_int_t)s->ack.persisted_bytes,
                      "duration", (json_int_t)s->ack.alignment_ms, "start_delay",
-                     (json_int_t)s->ack.start_delay_ms, "unaligned_checkpoint", 0, "aborted", 0);
+                     (json_int_t)s->ack.start_delay_ms, "unaligned_checkpoint", (int)s->ack.unaligned, "aborted", 0);
 }
 
 void api_checkpoint_subtasks(struct call *c)
@@ -249,7 +251,7 @@ void api_checkpoint_subtasks(struct call *c)
     const struct checkpoint_detail *d = find_detail(c, &stats);
     const struct vertex_checkpoint_stats *v = NULL;
     json_t *o, *subtasks = json_array();
-    int64_t *values[8], *zeroes;
+    int64_t *values[9], *zeroes;
     uint32_t n = 0;
 
     for (uint32_t i = 0; d != NULL && i < d->vertex_count; i++)
@@ -263,8 +265,8 @@ void api_checkpoint_subtasks(struct call *c)
         return;
     }
     zeroes = ARENA_ARRAY(c->request->arena, v->subtask_count + 1,
-                         int64_t); /* aligned checkpoints keep no data in flight */
-    for (int k = 0; k < 8; k++)
+                         int64_t); /* nothing is buffered by alignment: channels are bounded */
+    for (int k = 0; k < 9; k++)
         values[k] = ARENA_ARRAY(c->request->arena, v->subtask_count + 1, int64_t);
     for (uint32_t i = 0; i < v->subtask_count; i++) {
         const struct subtask_checkpoint_stats *s = &v->subtasks[i];
@@ -279,7 +281,8 @@ void api_checkpoint_subtasks(struct call *c)
         values[4][n] = s->ack.async_ms;
         values[5][n] = s->ack.alignment_ms;
         values[6][n] = s->ack.start_delay_ms;
-        values[7][n++] = (int64_t)s->ack.processed_bytes;
+        values[7][n] = (int64_t)s->ack.processed_bytes;
+        values[8][n++] = (int64_t)s->ack.persisted_bytes;
     }
     o = vertex_json(v, d->id);
     json_object_set_new(
@@ -289,7 +292,7 @@ void api_checkpoint_subtasks(struct call *c)
                   min_max_json(values[1], n), "end_to_end_duration", min_max_json(values[2], n),
                   "checkpoint_duration", "sync", min_max_json(values[3], n), "async",
                   min_max_json(values[4], n), "alignment", "buffered", min_max_json(zeroes, n),
-                  "processed", min_max_json(values[7], n), "persisted", min_max_json(zeroes, n),
+                  "processed", min_max_json(values[7], n), "persisted", min_max_json(values[8], n),
                   "duration", min_max_json(values[5], n), "start_delay",
                   min_max_json(values[6], n)));
     json_object_set_new(o, "subtasks", subtasks);

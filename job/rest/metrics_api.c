@@ -69,6 +69,11 @@ static int64_t last_full_size(const struct job_view *v, const struct checkpoint_
     (void)v;
     return c->latest_completed != NULL ? (int64_t)c->latest_completed->state_bytes : -1;
 }
+static int64_t last_persisted(const struct job_view *v, const struct checkpoint_stats *c)
+{
+    (void)v;
+    return c->latest_completed != NULL ? (int64_t)c->latest_completed->persisted_bytes : -1;
+}
 static int64_t checkpoints_completed(const struct job_view *v, const struct checkpoint_stats *c)
 {
     (void)v;
@@ -162,6 +167,7 @@ static const struct {
     {"lastCheckpointDuration", last_duration},
     {"lastCheckpointSize", last_size},
     {"lastCheckpointFullSize", last_full_size},
+    {"lastCheckpointPersistedData", last_persisted},
     {"numberOfCompletedCheckpoints", checkpoints_completed},
     {"numberOfFailedCheckpoints", failed_count},
     {"numberOfInProgressCheckpoints", in_progress_count},

@@ -158,6 +158,54 @@ struct alignment_result alignment_barrier(struct alignment *a, uint32_t channel,
     return r;
 }
 
+/* It and all before it have come to their end. */
+static void complete_now(struct alignment *a, const struct barrier *b, struct alignment_result *r)
+{
+    r->complete = true;
+    r->barrier = *b;
+    while (a->open_count > 0 && a->open[0].checkpoint_id < b->checkpoint_id)
+        give_up(a, 0, r);
+    if (a->open_count > 0 && a->open[0].checkpoint_id == b->checkpoint_id)
+        remove_open(a, 0);
+    else
+        r->started = true;
+    mark_done(a, b->checkpoint_id);
+    unblock(a);
+}
+
+struct alignment_result alignment_overtake(struct alignment *a, const struct barrier *b)
+{
+    struct alignment_result r = {0};
+
+    if (b->checkpoint_id <= a->done_id || is_gone(a, b->checkpoint_id))
+        return r; /* whole or given up already */
+    if (alignment_newest(a) > b->checkpoint_id)
+        r.aborted[r.aborted_count++] = b->checkpoint_id; /* a channel was read past it (C6) */
+    else
+        complete_now(a, b, &r);
+    return r;
+}
+
+struct alignment_result alignment_overdue(struct alignment *a, int64_t now_mono_ns)
+{
+    struct alignment_result r = {0};
+
+    for (uint32_t i = a->open_count; i-- > 0;) {
+        struct barrier b = a->open[i];
+
+        if (!barrier_overtakes(&b, now_mono_ns))
+            continue;
+        complete_now(a, &b, &r);
+        break;
+    }
+    return r;
+}
+
+bool alignment_delivered(const struct alignment *a, uint32_t channel, uint64_t checkpoint_id)
+{
+    return a->channels[channel].ended || a->channels[channel].last_id >= checkpoint_id;
+}
+
 struct alignment_result alignment_end(struct alignment *a, uint32_t channel)
 {
     struct alignment_result r = {0};

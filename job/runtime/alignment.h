@@ -8,7 +8,8 @@
  * delivered it too (C6). A channel that ended counts as having delivered everything. A barrier
  * newer than the one being aligned gives the older up, since a channel in order can't deliver it
  * any more. At-least-once: nothing is blocked; the barrier is whole when all have delivered it, and
- * several may be under way. Thread: the task's. After: SingleCheckpointBarrierHandler,
+ * several may be under way. Unaligned: the first channel that has it decides, nobody waits, and what comes from the
+ * others until theirs is recorded. Thread: the task's. After: SingleCheckpointBarrierHandler,
  * CheckpointBarrierTracker, StatusWatermarkValve (flink-runtime).
  */
 #ifndef VARVE_JOB_RUNTIME_ALIGNMENT_H
@@ -41,6 +42,14 @@ struct alignment_result {
     uint64_t aborted[ALIGNMENT_OPEN_MAX];
     bool started; /* the first barrier of an id came: alignment time runs from now */
 };
+/* Unaligned: a barrier that overtakes is whole with the first word of it, be that an announcement or a look into a
+ * queue; open older ones are given up. What channels still have in front of it is the recorder's (inflight.h). */
+struct alignment_result alignment_overtake(struct alignment *a, const struct barrier *b);
+/* The open barrier that may overtake by now is whole without the channels that have not delivered it. Nothing
+ * follows when there is none. */
+struct alignment_result alignment_overdue(struct alignment *a, int64_t now_mono_ns);
+/* Nothing in front of the barrier can come from the channel any more. */
+bool alignment_delivered(const struct alignment *a, uint32_t channel, uint64_t checkpoint_id);
 void alignment_init(struct alignment *a, uint32_t channel_count);
 void alignment_release(struct alignment *a);
 struct alignment_result alignment_barrier(struct alignment *a, uint32_t channel,

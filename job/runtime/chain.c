@@ -166,8 +166,17 @@ static enum rc open_link(struct task *t, uint32_t index, struct err *err)
 
 enum rc chain_open(struct task *t, struct err *err)
 {
-    for (uint32_t i = 0; i < t->operator_count; i++)
+    const struct task_config *c = &t->config;
+
+    for (uint32_t i = 0; i < t->operator_count; i++) {
+        const struct task_operator_restore *from = &c->restore.operators[i];
+
         RETURN_IF_ERR(open_link(t, i, err));
+        if (c->restore.operators != NULL && from->restored)
+            RETURN_IF_ERR(replay_load(&t->replay, c->env->fs, c->graph, c->vertex,
+                                      c->subtask_index, i, from->state.channels,
+                                      from->state.channel_count, err));
+    }
     return RC_OK;
 }
 

@@ -104,6 +104,7 @@ struct deployment *deployment_new(const struct deployment_config *c)
     if (c->budget->limited)
         d->memory = keyed_memory_new(&c->budget->memory);
     d->exchange = exchange_new(g, (uint32_t)config_int(c->config, OPT_EXCHANGE_CAPACITY));
+    exchange_limit(d->exchange, config_bytes(c->config, OPT_CP_IN_FLIGHT_MAX));
     d->executor = executor_new(c->env, count_workers(c, task_count),
                                (uint32_t)config_int(c->config, OPT_SNAPSHOT_THREADS));
     d->tasks = mem_calloc(task_count, sizeof(struct task *));

@@ -1,10 +1,12 @@
 /* exchange.c - see exchange.h */
 #include "job/runtime/exchange.h"
 
+#include "job/batch_codec.h"
 #include "job/row_key.h"
 
 struct exchange {
     const struct graph *graph;
+    uint64_t in_flight_max_bytes;
     struct channel **edges; /* per edge: from x to; forward: one a subtask */
 };
 
@@ -21,6 +23,7 @@ struct exchange *exchange_new(const struct graph *g, uint32_t capacity)
     struct exchange *x = mem_calloc(1, sizeof *x);
 
     x->graph = g;
+    x->in_flight_max_bytes = IN_FLIGHT_MAX_DEFAULT;
     x->edges = mem_calloc(g->edge_count, sizeof(struct channel *));
     for (uint32_t e = 0; e < g->edge_count; e++) {
         uint32_t n = channel_count(g, &g->edges[e]);
@@ -30,6 +33,19 @@ struct exchange *exchange_new(const struct graph *g, uint32_t capacity)
             x->edges[e][i].queue = spsc_new(capacity);
     }
     return x;
+}
+
+void exchange_limit(struct exchange *x, uint64_t in_flight_max_bytes)
+{
+    x->in_flight_max_bytes = in_flight_max_bytes;
+}
+
+void announcement_free(struct announcement *a)
+{
+    if (a == NULL)
+        return;
+    buf_release(&a->blocks);
+    mem_free(a);
 }
 
 void exchange_free(struct exchange *x)
@@ -43,6 +59,7 @@ void exchange_free(struct exchange *x)
             while ((el = spsc_try_pop(x->edges[e][i].queue)) != NULL)
                 element_free(el);
             spsc_free(x->edges[e][i].queue);
+            announcement_free(atomic_load(&x->edges[e][i].announced));
         }
         mem_free(x->edges[e]);
     }
@@ -100,6 +117,20 @@ bool channel_has(struct channel *c)
     return spsc_peek(c->queue) != NULL;
 }
 
+struct announcement *channel_announcement(struct channel *c)
+{
+    if (atomic_load_explicit(&c->announced, memory_order_relaxed) == NULL)
+        return NULL;
+    return atomic_exchange(&c->announced, NULL);
+}
+
+static void channel_announce(struct channel *c, struct announcement *a_take)
+{
+    announcement_free(atomic_exchange(&c->announced, a_take));
+    if (c->consumer != NULL)
+        executor_wake(c->consumer);
+}
+
 static bool channel_push(struct channel *c, struct element *el)
 {
     if (!spsc_try_push(c->queue, el)) {
@@ -133,6 +164,10 @@ struct emitter_edge {
 struct emitter {
     uint32_t edge_count;
     struct emitter_edge *edges;
+    uint64_t in_flight_max_bytes;
+    bool ended;
+    int64_t overtake_at;  /* the earliest time at which a barrier in an outbox may overtake */
+    struct barrier late;  /* came after the end and may not overtake yet; id 0: none */
     uint32_t scratch_cap;
     uint32_t *groups, *order, *identity; /* rows of the batch at hand */
 };
@@ -167,6 +202,8 @@ struct emitter *emitter_new(struct exchange *x, const struct graph *g, uint32_t 
 {
     struct emitter *em = mem_calloc(1, sizeof *em);
 
+    em->in_flight_max_bytes = x->in_flight_max_bytes;
+    em->overtake_at = INT64_MAX;
     em->edges = mem_calloc(g->edge_count, sizeof *em->edges);
     for (uint32_t e = 0; e < g->edge_count; e++) {
         if (g->edges[e].from_vertex == vertex)
@@ -321,19 +358,128 @@ void emitter_idle(struct emitter *em)
     send(o, element_new_idle());
 }
 
-void emitter_barrier(struct emitter *em, const struct barrier *b)
-{
-    emitter_flush(em);
-    EACH_OUTLET(em, o)
-    send(o, element_new_barrier(b));
-}
-
 void emitter_end(struct emitter *em)
 {
     emitter_flush(em);
     EACH_OUTLET(em, o)
     send(o, element_new_end());
+    em->ended = true;
 }
+
+/* ---- barriers -------------------------------------------------------------------------------- */
+
+static void copy_rows(struct announcement *a, const struct batch *b, uint64_t limit)
+{
+    struct err err = {0};
+
+    if (a->too_large)
+        return;
+    if (a->blocks.len + batch_block_bytes(b) > limit ||
+        batch_encode(b, &a->blocks, &err) != RC_OK) {
+        a->too_large = true;
+        buf_release(&a->blocks);
+        return;
+    }
+    a->rows += b->rows;
+    a->updates |= b->kinds != NULL;
+}
+
+/* Behind the elements [outbox_first, end). Barriers among them that may overtake too are older ones, given up. */
+static void announce(struct outlet *o, const struct barrier *b, uint32_t end, uint64_t limit)
+{
+    struct announcement *a = mem_calloc(1, sizeof *a);
+    uint32_t left = o->outbox_first;
+
+    a->barrier = *b;
+    a->after = spsc_pushed(o->channel->queue);
+    for (uint32_t i = o->outbox_first; i < o->outbox_end; i++) {
+        struct element *el = o->outbox[i];
+
+        if (i < end && el->kind == ELEMENT_BARRIER && el->barrier.overtake_mono_ns != 0) {
+            element_free(el);
+            continue;
+        }
+        if (i < end && el->kind == ELEMENT_BATCH)
+            copy_rows(a, el->batch, limit);
+        o->outbox[left++] = el;
+    }
+    o->outbox_end = left;
+    channel_announce(o->channel, a);
+}
+
+static void announce_to_all(struct emitter *em, const struct barrier *b)
+{
+    EACH_OUTLET(em, o)
+    announce(o, b, o->outbox_end, em->in_flight_max_bytes);
+}
+
+/* The earliest time of a barrier that still waits. */
+static void plan_overtaking(struct emitter *em)
+{
+    em->overtake_at = em->late.checkpoint_id != 0 ? em->late.overtake_mono_ns : INT64_MAX;
+    EACH_OUTLET(em, o)
+    {
+        for (uint32_t i = o->outbox_first; i < o->outbox_end; i++) {
+            const struct element *el = o->outbox[i];
+
+            if (el->kind == ELEMENT_BARRIER && el->barrier.overtake_mono_ns != 0 &&
+                el->barrier.overtake_mono_ns < em->overtake_at)
+                em->overtake_at = el->barrier.overtake_mono_ns;
+        }
+    }
+}
+
+void emitter_barrier(struct emitter *em, const struct barrier *b, int64_t now_mono_ns)
+{
+    emitter_flush(em);
+    em->late = (struct barrier){0};
+    if (barrier_overtakes(b, now_mono_ns)) {
+        announce_to_all(em, b);
+        return;
+    }
+    if (!em->ended) {
+        EACH_OUTLET(em, o)
+        send(o, element_new_barrier(b));
+    } else if (b->overtake_mono_ns != 0) {
+        em->late = *b; /* nothing may follow the end in the queue */
+    }
+    if (b->overtake_mono_ns != 0)
+        plan_overtaking(em);
+}
+
+/* The newest barrier of the outbox that may; older ones were given up, and it takes their place. */
+static void overtake(struct outlet *o, int64_t now_mono_ns, uint64_t limit)
+{
+    for (uint32_t i = o->outbox_end; i-- > o->outbox_first;) {
+        const struct element *el = o->outbox[i];
+        struct barrier b = el->barrier;
+
+        if (el->kind != ELEMENT_BARRIER || !barrier_overtakes(&b, now_mono_ns))
+            continue;
+        announce(o, &b, i + 1, limit);
+        return;
+    }
+}
+
+void emitter_overtake(struct emitter *em, int64_t now_mono_ns)
+{
+    if (now_mono_ns < em->overtake_at)
+        return;
+    if (em->late.checkpoint_id != 0 && barrier_overtakes(&em->late, now_mono_ns)) {
+        announce_to_all(em, &em->late);
+        em->late = (struct barrier){0};
+    }
+    EACH_OUTLET(em, o)
+    overtake(o, now_mono_ns, em->in_flight_max_bytes);
+    plan_overtaking(em);
+}
+
+int64_t emitter_overtake_at(const struct emitter *em)
+{
+    return em->overtake_at;
+}
+
+/* ---- backpressure ---------------------------------------------------------------------------- */
 
 bool emitter_push_outbox(struct emitter *em)
 {

@@ -138,3 +138,29 @@ enum rc graph_check(const struct graph *g, struct err *err)
     }
     return check_ids_distinct(g, err);
 }
+
+uint32_t graph_edge_ordinal(const struct graph *g, uint32_t edge)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < edge; i++)
+        n += g->edges[i].from_vertex == g->edges[edge].from_vertex &&
+             g->edges[i].to_vertex == g->edges[edge].to_vertex;
+    return n;
+}
+
+const char *graph_partitioning_str(struct arena *arena, const struct graph_edge *e)
+{
+    static const char *const words[] = {"FORWARD", "REBALANCE", "HASH", "GLOBAL"};
+    struct buf text = {0};
+    const char *out;
+
+    buf_append_str(&text, words[e->partitioning]);
+    for (uint32_t i = 0; e->partitioning == PARTITION_HASH && i < e->key_count; i++)
+        buf_printf(&text, "%s%u", i == 0 ? "(" : ",", e->keys[i]);
+    if (e->partitioning == PARTITION_HASH)
+        buf_append_str(&text, ")");
+    out = arena_strdup(arena, buf_cstr(&text));
+    buf_release(&text);
+    return out;
+}

@@ -24,6 +24,7 @@ struct operator_spec {
     const char *description;      /* one line for EXPLAIN and REST */
     const char *blind; /* whether its totals are updated blindly, and why, for EXPLAIN; NULL: no question */
     bool stateful, keyed, is_source;
+    const struct schema *input; /* of its first input; NULL: a source, or not said */
     struct operator *(*make)(const void *spec);
     const void *spec;
     /* Looks at the world that the restored list states name (part files), before anything starts; changes nothing. NULL: nothing to
@@ -62,6 +63,10 @@ struct graph {
 void graph_free(struct graph *g);
 /* C1 and shape rules; an error here is a planner's mistake reported as RC_INVALID. */
 MUST_USE enum rc graph_check(const struct graph *g, struct err *err);
+/* Its place among the edges between the same two vertices. */
+uint32_t graph_edge_ordinal(const struct graph *g, uint32_t edge);
+/* How an edge spreads rows, with its key columns: "HASH(0,2)", "FORWARD"; equal texts spread alike. In arena. */
+const char *graph_partitioning_str(struct arena *arena, const struct graph_edge *e);
 /* Which job it is, whatever its name: a digest of its statements and of how many of the same text
  * came before it. */
 void graph_fingerprint(const struct graph *g, uint32_t occurrence, char out[OPERATOR_ID_LEN + 1]);

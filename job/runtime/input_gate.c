@@ -4,6 +4,12 @@
 struct input_gate {
     uint32_t channel_count;
     struct channel **channels;
+    uint32_t *edges; /* of the graph, by channel */
+    const struct graph *graph;
+    bool overtaking;
+    uint64_t in_flight_max_bytes;
+    struct announcement **news;   /* by channel: announced and not dealt with; elements behind it are not read */
+    struct inflight *recording;   /* the caller's; NULL: nothing is recorded */
     uint32_t next; /* whose turn it is */
     struct alignment alignment;
     struct event_time time;
@@ -27,14 +33,19 @@ struct input_gate *input_gate_new(struct exchange *x, const struct graph *g, uin
             continue;
         cap += from_count;
         gate->channels = mem_realloc(gate->channels, cap * sizeof(struct channel *));
+        gate->edges = mem_realloc(gate->edges, cap * sizeof *gate->edges);
         for (uint32_t from = 0; from < from_count; from++) {
             struct channel *c = exchange_channel(x, e, from, subtask_index);
 
-            if (c != NULL)
-                gate->channels[gate->channel_count++] = c;
+            if (c == NULL)
+                continue;
+            gate->edges[gate->channel_count] = e;
+            gate->channels[gate->channel_count++] = c;
         }
     }
     ASSERT(gate->channel_count > 0);
+    gate->graph = g;
+    gate->news = mem_calloc(gate->channel_count, sizeof(struct announcement *));
     alignment_init(&gate->alignment, gate->channel_count);
     event_time_init(&gate->time, gate->channel_count);
     return gate;
@@ -46,8 +57,18 @@ void input_gate_free(struct input_gate *gate)
         return;
     alignment_release(&gate->alignment);
     event_time_release(&gate->time);
+    for (uint32_t i = 0; i < gate->channel_count; i++)
+        announcement_free(gate->news[i]);
+    mem_free(gate->news);
+    mem_free(gate->edges);
     mem_free(gate->channels);
     mem_free(gate);
+}
+
+void input_gate_overtaking(struct input_gate *gate, uint64_t in_flight_max_bytes)
+{
+    gate->overtaking = true;
+    gate->in_flight_max_bytes = in_flight_max_bytes;
 }
 
 static uint64_t batch_bytes(const struct batch *b)
@@ -141,6 +162,147 @@ static void take(struct input_gate *gate, uint32_t channel, struct element *el, 
     }
 }
 
+/* ---- barriers that overtake ------------------------------------------------------------------ */
+
+/* The newest announcement of a channel that is not dealt with. To be asked after an element of its queue was seen and
+ * before it is used (C6). */
+static struct announcement *news_of(struct input_gate *gate, uint32_t channel)
+{
+    struct announcement *a = channel_announcement(gate->channels[channel]);
+
+    if (a != NULL) {
+        announcement_free(gate->news[channel]);
+        gate->news[channel] = a;
+    }
+    return gate->news[channel];
+}
+
+static void drop_news(struct input_gate *gate, uint32_t channel)
+{
+    announcement_free(gate->news[channel]);
+    gate->news[channel] = NULL;
+}
+
+static bool is_recorded(const struct input_gate *gate, uint64_t checkpoint_id)
+{
+    return gate->recording != NULL && gate->recording->barrier.checkpoint_id == checkpoint_id;
+}
+
+/* Records what the channel has by now in front of the barrier. */
+static void record(struct input_gate *gate, uint32_t channel)
+{
+    for (;;) {
+        bool more = inflight_next(gate->recording, channel);
+        const struct announcement *a = news_of(gate, channel);
+
+        if (a != NULL && is_recorded(gate, a->barrier.checkpoint_id)) {
+            inflight_announced(gate->recording, channel, a);
+            drop_news(gate, channel);
+            return;
+        }
+        if (!more)
+            return;
+        inflight_record(gate->recording, channel);
+    }
+}
+
+static void record_all(struct input_gate *gate)
+{
+    for (uint32_t i = 0; i < gate->channel_count && gate->recording != NULL; i++) {
+        if (inflight_whole(gate->recording))
+            gate->recording = NULL;
+        else
+            record(gate, i);
+    }
+    if (gate->recording != NULL && inflight_whole(gate->recording))
+        gate->recording = NULL;
+}
+
+/* Decided: the barrier is whole here. */
+static bool overtaken(struct input_gate *gate, const struct alignment_result *r, int64_t now,
+                      struct gate_item *out)
+{
+    give_alignment(gate, r, now, out);
+    if (!r->complete) {
+        out->kind = GATE_SKIP;
+        return r->aborted_count > 0;
+    }
+    out->recording = gate->recording =
+        inflight_new(gate->graph, &r->barrier, gate->channel_count, gate->channels, gate->edges,
+                     gate->in_flight_max_bytes);
+    for (uint32_t i = 0; i < gate->channel_count; i++)
+        if (alignment_delivered(&gate->alignment, i, r->barrier.checkpoint_id))
+            inflight_through(gate->recording, i);
+    record_all(gate);
+    return true;
+}
+
+/* A barrier of the attempt in the queue of some channel. */
+static bool find_in_queues(struct input_gate *gate, uint64_t checkpoint_id, struct barrier *found)
+{
+    for (uint32_t i = 0; i < gate->channel_count; i++) {
+        const struct element *el;
+
+        for (size_t k = 0; (el = spsc_peek_at(gate->channels[i]->queue, k)) != NULL; k++) {
+            if (el->kind != ELEMENT_BARRIER || el->barrier.checkpoint_id != checkpoint_id)
+                continue;
+            *found = el->barrier;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool input_gate_look(struct input_gate *gate, int64_t now_mono_ns, uint64_t overdue,
+                     struct gate_item *out)
+{
+    struct alignment_result r;
+    struct barrier found;
+
+    memset(out, 0, offsetof(struct gate_item, aborted));
+    if (!gate->overtaking)
+        return false;
+    record_all(gate);
+    for (uint32_t i = 0; i < gate->channel_count; i++) {
+        struct announcement *a = news_of(gate, i);
+
+        if (a == NULL)
+            continue;
+        if (is_recorded(gate, a->barrier.checkpoint_id)) { /* came since */
+            inflight_announced(gate->recording, i, a);
+            drop_news(gate, i);
+            continue;
+        }
+        r = alignment_overtake(&gate->alignment, &a->barrier);
+        if (!r.complete) /* else the recording takes it */
+            drop_news(gate, i);
+        if (overtaken(gate, &r, now_mono_ns, out))
+            return true;
+    }
+    r = alignment_overdue(&gate->alignment, now_mono_ns);
+    if (!r.complete && overdue != 0 && find_in_queues(gate, overdue, &found))
+        r = alignment_overtake(&gate->alignment, &found);
+    return overtaken(gate, &r, now_mono_ns, out);
+}
+
+void input_gate_stop_recording(struct input_gate *gate)
+{
+    gate->recording = NULL;
+}
+
+/* ---- one element ----------------------------------------------------------------------------- */
+
+/* Before the next element of the channel may be taken: what is announced counts first, and what is recorded is recorded
+ * before it goes. true: *out has a barrier instead. */
+static bool ahead_of(struct input_gate *gate, uint32_t channel, int64_t now, struct gate_item *out)
+{
+    if (!gate->overtaking || !channel_has(gate->channels[channel]))
+        return false;
+    if (gate->recording != NULL)
+        record_all(gate);
+    return news_of(gate, channel) != NULL && input_gate_look(gate, now, 0, out);
+}
+
 void input_gate_next(struct input_gate *gate, int64_t now_mono_ns, struct gate_item *out)
 {
     memset(out, 0, offsetof(struct gate_item, aborted));
@@ -156,6 +318,8 @@ void input_gate_next(struct input_gate *gate, int64_t now_mono_ns, struct gate_i
         gate->next = gate->next + 1 == gate->channel_count ? 0 : gate->next + 1;
         if (alignment_blocked(&gate->alignment, channel))
             continue;
+        if (ahead_of(gate, channel, now_mono_ns, out))
+            return;
         el = channel_pop(gate->channels[channel]);
         if (el == NULL)
             continue;

@@ -3,6 +3,7 @@
 
 #include "checkpoint/discard.h"
 #include "checkpoint/layout.h"
+#include "job/runtime/inflight_assign.h"
 
 void restore_plan_release(struct restore_plan *p)
 {
@@ -162,7 +163,14 @@ enum rc restore_plan_assign(const struct graph *g, const struct checkpoint_metad
             RETURN_IF_ERR(fit_states(&g->vertices[v].operators[o], m, allow_non_restored, arena,
                                      &out->operators[n++].fit, err));
     }
-    return adopt_key_groups(g, m, ops, out, key_group_count, err);
+    RETURN_IF_ERR(adopt_key_groups(g, m, ops, out, key_group_count, err));
+    n = 0;
+    for (uint32_t v = 0; v < g->vertex_count; v++) {
+        for (uint32_t o = 0; o < g->vertices[v].operator_count; o++)
+            RETURN_IF_ERR(inflight_assign(g, v, o, m, snapshot, *key_group_count, allow_non_restored,
+                                          arena, &out->operators[n++], err));
+    }
+    return RC_OK;
 }
 
 static enum rc judge_one(const struct assign_operator *op, const struct checkpoint_metadata *m,

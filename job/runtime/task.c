@@ -304,10 +304,7 @@ static enum rc take_input(struct task *t, int64_t now, enum step_result *result,
         emitter_idle(t->emitter);
         break;
     case GATE_BARRIER:
-        t->barrier_held = true;
-        t->barrier = item.barrier;
-        t->alignment_ns = item.alignment_ns;
-        t->aligned_bytes = item.aligned_bytes;
+        task_hold_barrier(t, &item);
         break;
     case GATE_ENDED:
         t->input_ended = t->ending = true;
@@ -316,6 +313,33 @@ static enum rc take_input(struct task *t, int64_t now, enum step_result *result,
         break;
     }
     emitter_flush(t->emitter);
+    return rc;
+}
+
+/* Barriers that overtake, on both sides; true: one is to be dealt with, after the mailbox: its target came there before. */
+static bool look_around(struct task *t, int64_t now)
+{
+    bool held = t->barrier_held;
+
+    emitter_overtake(t->emitter, now);
+    if (t->gate != NULL)
+        task_look_for_barrier(t, now);
+    return t->barrier_held && !held;
+}
+
+/* Rows that were in flight when the snapshot was taken: before anything else that comes. */
+static enum rc replay_one(struct task *t, struct err *err)
+{
+    uint32_t index;
+    struct batch *b = replay_next(t->replay, &index);
+    enum rc rc = chain_give_batch(t, index, b, err);
+
+    batch_free(b);
+    emitter_flush(t->emitter);
+    if (replay_ended(t->replay)) {
+        replay_free(t->replay);
+        t->replay = NULL;
+    }
     return rc;
 }
 
@@ -333,8 +357,11 @@ static enum rc run_once(struct task *t, int64_t now, enum step_result *result, i
         RETURN_IF_ERR(task_barrier(t, now, err));
         return RC_OK;
     }
+    if (t->overtaking && look_around(t, now))
+        return RC_OK;
     if (!emitter_push_outbox(t->emitter)) {
         *result = STEP_WAIT;
+        *deadline = task_overtake_at(t, now);
         t->waits_for = WAITS_FOR_ROOM;
         return RC_OK;
     }
@@ -343,6 +370,8 @@ static enum rc run_once(struct task *t, int64_t now, enum step_result *result, i
     RETURN_IF_ERR(drain_one(t, &found, err));
     if (found)
         return RC_OK;
+    if (t->replay != NULL)
+        return replay_one(t, err);
     if (t->ending)
         return end_one(t, err);
     if (t->barrier_held)
@@ -373,6 +402,8 @@ static enum step_result close_step(struct task *t)
     struct task_event *ev;
 
     task_discard_mail(t); /* nobody will look at it */
+    task_drop_recording(t);
+    task_release_barrier(t);
     if (t->async_count > 0) {
         task_collect_async(t);
         if (t->async_count > 0)
@@ -475,6 +506,9 @@ struct task *task_new(const struct task_config *config)
     if (!t->source)
         t->gate =
             input_gate_new(config->exchange, config->graph, config->vertex, config->subtask_index);
+    t->overtaking = config_unaligned(config->config);
+    if (t->overtaking && t->gate != NULL)
+        input_gate_overtaking(t->gate, config_bytes(config->config, OPT_CP_IN_FLIGHT_MAX));
     exchange_attach(config->exchange, config->vertex, config->subtask_index, &t->runnable);
     return t;
 }
@@ -487,6 +521,7 @@ void task_free(struct task *t)
     task_discard_mail(t);
     emitter_free(t->emitter);
     input_gate_free(t->gate);
+    replay_free(t->replay);
     mutex_release(&t->mutex);
     mem_free(t->config.restore.operators);
     mem_free(t->chain);

@@ -83,6 +83,8 @@ bool task_barrier_ready(const struct task *t)
 {
     if (t->ending || t->async_count == TASK_PARTS_MAX)
         return false;
+    if (t->replay != NULL && (t->held_recording == NULL || !replay_may_record(t->replay)))
+        return false; /* rows that were in flight before come first, or into this checkpoint */
     for (uint32_t i = 0; i < t->operator_count; i++) {
         if (t->chain[i].draining ||
             (t->chain[i].keyed != NULL && !keyed_may_snapshot(t->chain[i].keyed)))
@@ -138,24 +140,26 @@ static enum rc take_rows(struct async_part *p, struct err *err)
     return rc;
 }
 
-/* In the pool (or on the task's thread when there is nothing to write). */
-static void part_run(struct async_job *job)
+/* Rows in flight to a task belong to the first operator of its chain. */
+static enum rc write_inflight(struct async_part *p, struct err *err)
 {
-    struct async_part *p = (struct async_part *)job;
+    if (p->inflight == NULL)
+        return RC_OK;
+    RETURN_IF_ERR(inflight_check(p->inflight, err));
+    return inflight_write(p->inflight, p->target, p->arena, &p->states[0], &p->stats.persisted_bytes,
+                          err);
+}
+
+/* Both halves are there. */
+static void part_end(struct async_part *p)
+{
     struct task *t = p->task;
     struct task_event *ev;
-    struct err err = {0};
-    enum rc rc = take_rows(p, &err);
+    struct err err = p->err;
+    enum rc rc = p->rc;
 
-    for (uint32_t i = 0; i < t->operator_count && rc == RC_OK; i++) {
-        for (size_t k = 0; k < p->states[i].log_count && rc == RC_OK; k++)
-            rc = p->target->ops->publish_log(p->target, p->arena, &p->states[i].logs[k], &err);
-        if (p->snapshots[i] == NULL || rc != RC_OK)
-            continue;
-        p->states[i].keyed = ARENA_NEW(p->arena, struct keyed_handle);
-        p->states[i].keyed_count = 1;
-        rc = keyed_snapshot_write(p->snapshots[i], p->target, p->arena, p->states[i].keyed, &err);
-    }
+    if (rc == RC_OK)
+        rc = write_inflight(p, &err);
     p->release(p->target);
     p->target = NULL;
     ev = task_event_new(t, rc == RC_OK ? TASK_EVENT_ACK : TASK_EVENT_DECLINED);
@@ -183,6 +187,43 @@ static void part_run(struct async_job *job)
     executor_wake(&t->runnable);
 }
 
+static void part_end_run(struct async_job *job)
+{
+    part_end((struct async_part *)job);
+}
+
+/* In the pool (or on the task's thread when there is nothing to write). */
+static void part_run(struct async_job *job)
+{
+    struct async_part *p = (struct async_part *)job;
+    struct task *t = p->task;
+    struct err err = {0};
+    enum rc rc = take_rows(p, &err);
+
+    for (uint32_t i = 0; i < t->operator_count && rc == RC_OK; i++) {
+        for (size_t k = 0; k < p->states[i].log_count && rc == RC_OK; k++)
+            rc = p->target->ops->publish_log(p->target, p->arena, &p->states[i].logs[k], &err);
+        if (p->snapshots[i] == NULL || rc != RC_OK)
+            continue;
+        p->states[i].keyed = ARENA_NEW(p->arena, struct keyed_handle);
+        p->states[i].keyed_count = 1;
+        rc = keyed_snapshot_write(p->snapshots[i], p->target, p->arena, p->states[i].keyed, &err);
+    }
+    p->rc = rc;
+    p->err = err;
+    if (atomic_fetch_sub(&p->halves, 1) == 1)
+        part_end(p);
+}
+
+/* The task's half: the rows in flight are whole, or given up. When the pool was done before, it goes there once more. */
+void task_half_done(struct async_part *p)
+{
+    if (atomic_fetch_sub(&p->halves, 1) != 1)
+        return;
+    p->job.run = part_end_run;
+    executor_submit(p->task->runnable.executor, &p->job);
+}
+
 void task_collect_async(struct task *t)
 {
     struct async_part *p, *next;
@@ -201,6 +242,7 @@ void task_collect_async(struct task *t)
                 keyed_snapshot_free(p->snapshots[i]);
         }
         arena_free(p->arena);
+        inflight_free(p->inflight);
         mem_free(p->snapshots);
         mem_free(p);
         ASSERT(t->async_count > 0);
@@ -216,6 +258,7 @@ static void part_free(struct async_part *p)
     }
     p->release(p->target);
     arena_free(p->arena);
+    inflight_free(p->inflight);
     mem_free(p->snapshots);
     mem_free(p);
 }
@@ -266,11 +309,15 @@ static struct async_part *part_new(struct task *t, const struct task_trigger *tr
     p->snapshots = mem_calloc(t->operator_count, sizeof(struct keyed_snapshot *));
     p->states = ARENA_ARRAY(p->arena, t->operator_count, struct subtask_state);
     p->data_ended = t->data_ended;
+    p->halves = 1;
+    p->inflight = t->held_recording;
+    t->held_recording = NULL;
     p->start_mono_ns = now;
     p->stats = (struct ack_stats){
         .alignment_ms = t->alignment_ns / NS_PER_MS,
         .start_delay_ms = start_delay_ms(t),
         .processed_bytes = t->aligned_bytes,
+        .unaligned = p->inflight != NULL || barrier_overtakes(&t->barrier, now),
     };
     return p;
 }
@@ -284,10 +331,13 @@ enum rc task_barrier(struct task *t, int64_t now, struct err *err)
 
     t->barrier_held = false;
     t->last_barrier_id = id;
+    task_drop_recording(t); /* of an older one */
     while (t->trigger_count > 0 && t->triggers[0].barrier.checkpoint_id < id)
         drop_trigger_at(t, 0);
-    if (t->trigger_count == 0 || t->triggers[0].barrier.checkpoint_id != id)
+    if (t->trigger_count == 0 || t->triggers[0].barrier.checkpoint_id != id) {
+        task_release_barrier(t);
         return RC_OK; /* given up meanwhile: everybody has been or will be told */
+    }
     p = part_new(t, &t->triggers[0], now);
     remove_trigger(t, 0);
     rc = snapshot_chain(t, p, &has_work, err);
@@ -295,13 +345,19 @@ enum rc task_barrier(struct task *t, int64_t now, struct err *err)
         part_free(p);
         return rc;
     }
-    if (!t->end_sent) /* else those behind get it by message too */
-        emitter_barrier(t->emitter, &p->barrier);
+    emitter_barrier(t->emitter, &p->barrier, now);
+    replay_record(t->replay, p->inflight);
     if (checkpoint_kind_is_sync(p->barrier.kind))
         t->stopped_for = id;
     p->start_mono_ns = clock_mono_ns(t->config.env->clock);
     p->stats.sync_ms = (p->start_mono_ns - now) / NS_PER_MS;
     t->async_count++;
+    if (p->inflight != NULL) {
+        p->halves++;
+        t->recording_part = p;
+        task_end_recording(t); /* when it is whole */
+        has_work = true;
+    }
     if (has_work)
         executor_submit(t->runnable.executor, &p->job);
     else
@@ -338,7 +394,9 @@ void task_abort_checkpoint(struct task *t, uint64_t checkpoint_id)
         input_gate_abort(t->gate, checkpoint_id);
     if (t->barrier_held && t->barrier.checkpoint_id == checkpoint_id &&
         t->draining_for != checkpoint_id)
-        t->barrier_held = false;
+        task_release_barrier(t);
+    if (t->recording_part != NULL && t->recording_part->barrier.checkpoint_id == checkpoint_id)
+        task_drop_recording(t);
     if (t->stopped_for == checkpoint_id)
         t->stopped_for = 0; /* goes on; after a drain the driver restarts the job */
     for (uint32_t i = 0; i < t->operator_count; i++) {

@@ -5,6 +5,7 @@
 
 #include "base/thread.h"
 #include "job/runtime/input_gate.h"
+#include "job/runtime/replay.h"
 #include "job/runtime/task.h"
 
 #define TASK_TICK_NS (100 * NS_PER_MS)
@@ -43,6 +44,10 @@ struct async_part {
     struct ack_stats stats;
     bool data_ended;
     int64_t start_mono_ns;
+    struct inflight *inflight; /* of a barrier that overtook: written when it is whole; NULL: none */
+    _Atomic int halves;        /* what it still waits for: its own work, and inflight */
+    enum rc rc;                /* of its own work, with err */
+    struct err err;
     struct async_part *next; /* of finished ones */
 };
 enum task_phase { PHASE_NEW, PHASE_RUNNING, PHASE_CLOSING, PHASE_ENDED };
@@ -76,6 +81,10 @@ struct task {
     uint64_t last_barrier_id;        /* newest that was snapshot or passed over */
     bool barrier_held; /* `barrier` is whole and must be dealt with before any input */
     struct barrier barrier;
+    struct inflight *held_recording;   /* of the barrier held, when it overtook */
+    struct async_part *recording_part; /* whose rows in flight are not whole yet */
+    bool overtaking;                   /* barriers of this job may overtake */
+    struct replay *replay;             /* rows that were in flight, restored; NULL: none is left */
     int64_t alignment_ns;
     uint64_t aligned_bytes;
     uint64_t draining_for; /* a stop with drain is ending the data for this attempt */
@@ -106,7 +115,22 @@ MUST_USE enum rc chain_give_batch(struct task *t, uint32_t index, struct batch *
 MUST_USE enum rc chain_give_watermark(struct task *t, uint32_t index, int64_t watermark_ms,
                                       struct err *err);
 
+/* task_barrier.c: barriers that overtake, and rows in flight */
+/* Looks for one; also when the task can take no input. */
+void task_look_for_barrier(struct task *t, int64_t now);
+/* `item` is a whole barrier: it is to be dealt with. */
+void task_hold_barrier(struct task *t, const struct gate_item *item);
+/* It is not: with what was recorded for it. */
+void task_release_barrier(struct task *t);
+/* The rows in flight of the present recording are whole: its part may be written. */
+void task_end_recording(struct task *t);
+/* It is given up; nothing happens when there is none. */
+void task_drop_recording(struct task *t);
+/* When a barrier that may overtake has to be looked after. */
+int64_t task_overtake_at(const struct task *t, int64_t now);
+
 /* task_checkpoint.c */
+void task_half_done(struct async_part *p);
 void task_add_trigger(struct task *t, const struct task_message *m);
 void task_drop_trigger(struct task *t, uint64_t checkpoint_id);
 void task_drop_triggers(struct task *t);

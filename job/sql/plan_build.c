@@ -386,6 +386,7 @@ static void make_vertices(struct plan *p, struct graph *g)
             memcpy(v->id, op->spec.id, sizeof v->id);
             v->operator_count = 0;
         }
+        op->spec.input = op->input_count > 0 ? op->inputs[0].schema : NULL;
         v->operators[v->operator_count++] = op->spec;
     }
     for (uint32_t i = 0; i < g->vertex_count; i++)

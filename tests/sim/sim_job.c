@@ -74,6 +74,12 @@ static void world_init(struct world *w, uint64_t seed)
     set(w, "execution.checkpointing.externalized-checkpoint-retention", "RETAIN_ON_CANCELLATION");
     set(w, "execution.checkpointing.num-retained", gen_chance(&w->rng, 50) ? "1" : "3");
     set(w, "execution.checkpointing.max-concurrent-checkpoints", gen_chance(&w->rng, 50) ? "1" : "3");
+    if (seed % 8 >= 4) { /* barriers overtake rows, at once or when they are old */
+        set(w, "execution.checkpointing.unaligned.enabled", "true");
+        set(w, "execution.checkpointing.max-concurrent-checkpoints", "1");
+        set(w, "execution.checkpointing.aligned-checkpoint-timeout",
+            seed % 8 < 6 ? "0 s" : seed % 8 == 6 ? "2 ms" : "30 ms");
+    }
     set(w, "execution.checkpointing.mode", "EXACTLY_ONCE");
     set(w, "restart-strategy.type", "fixed-delay");
     set(w, "restart-strategy.fixed-delay.attempts", "1000");

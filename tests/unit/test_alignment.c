@@ -6,6 +6,10 @@
  * given up elsewhere
  *     "=1"    after it barrier 1 is whole       "!1"   barrier 1 is declined
  *     "#ab"   channels a and b are blocked now (and no other live one)
+ * Barriers that may overtake when the clock says 10:
+ *     "a?1"   channel a delivers barrier 1 in band     "A1"    barrier 1 is announced on channel a
+ *     "T9"    the clock says 9: is an open barrier overdue?
+ *     "+ab"   channels a and b have nothing more in front of the barrier that is whole (and no other)
  */
 #include "job/runtime/alignment.h"
 #include "tests/lib/check_ext.h"
@@ -45,7 +49,35 @@ static const struct {
      "a1 #  a!2 #a b1 =1 #a b!2 =2 #"},
     {"and when that is given up", 2, false, "a1 # a!2 #a x1 #a b!2 =2 #"},
     {"at least once: late older one", 2, false, "a2 b1 !1 b2 =2"},
+    /* An announcement is enough, wherever the others are. */
+    {"announced: whole with the first", 3, true, "A1 =1 + # B1 # C1 # a?1 #"},
+    {"announced on one, in band on another", 2, true, "A1 =1 + b?1 # A2 =2 +"},
+    {"in band on one, announced on another", 3, true, "a?1 #a B1 =1 +a # c?1 #"},
+    {"ended channels have nothing in front of it", 3, true, "a$ B1 =1 +a"},
+    {"announced by one that has ended here", 2, true, "a$ A1 =1 +a b?1 #"},
+    {"announced after all have ended", 1, true, "a$ A1 =1 +a"},
+    {"announced, then given up: the next one counts", 2, true, "A1 =1 + x1 B1 # B2 =2 +"},
+    {"given up before it was announced", 2, true, "x1 A1 # B1 # A2 =2 +"},
+    {"a newer announcement gives an open one up", 3, true, "a?1 #a B2 !1 =2 + #"},
+    {"an older announcement is behind a newer one", 2, true, "A2 =2 + B1 # b?1 #"},
+    {"a channel was read past it", 2, true, "a!2 #a B1 !1 #a b!2 =2 +ab #"},
+    {"a savepoint after it is aligned", 2, true, "A1 =1 + B1 a!2 #a b?1 #a b!2 =2 +ab #"},
+    {"a savepoint under way is given up for it", 2, true, "a!2 #a B3 !2 =3 + #"},
+    /* The timeout. */
+    {"aligned in time", 2, true, "a?1 #a T9 #a b?1 =1 +ab #"},
+    {"overdue: whole without the others", 3, true, "a?1 #a c?1 #ac T10 =1 +ac # b?1 #"},
+    {"overdue: nothing is open", 2, true, "T10 #"},
+    {"overdue: not one that may not", 2, true, "a!1 #a T10 #a b!1 =1 +ab #"},
+    {"overdue after an end", 2, true, "a$ T10 # b?1 =1 +ab"},
+    {"overdue, given up before", 2, true, "a?1 #a x1 # T10 # b?1 #"},
 };
+
+static void check_delivered(const struct alignment *a, uint64_t id, const char *want, const char *name)
+{
+    for (uint32_t i = 0; i < a->channel_count; i++)
+        ck_assert_msg(alignment_delivered(a, i, id) == (strchr(want, (int)('a' + i)) != NULL),
+                      "%s: channel %c", name, (int)('a' + i));
+}
 
 static void check_blocked(const struct alignment *a, const char *want, const char *name)
 {
@@ -70,7 +102,11 @@ START_TEST(order_gives_the_expected_answers)
     alignment_init(&a, orders[_i].channels);
     for (char *w = strtok_r(script, " ", &save); w != NULL; w = strtok_r(NULL, " ", &save)) {
         bool savepoint = w[1] == '!'; /* exactly once in any mode */
-        uint64_t id = strtoull(w + 1 + savepoint, NULL, 10);
+        bool overtakes = w[1] == '?' || (w[0] >= 'A' && w[0] <= 'C');
+        uint64_t id = strtoull(w + 1 + (savepoint || w[1] == '?'), NULL, 10);
+        struct barrier b = {.checkpoint_id = id,
+                            .exactly_once = savepoint || orders[_i].exactly_once,
+                            .overtake_mono_ns = overtakes ? 10 : 0};
 
         if (w[0] == '=') {
             ck_assert_msg(r.complete && r.barrier.checkpoint_id == id, "%s: at %s", orders[_i].name,
@@ -85,6 +121,8 @@ START_TEST(order_gives_the_expected_answers)
             aborts_seen++;
         } else if (w[0] == '#') {
             check_blocked(&a, w + 1, orders[_i].name);
+        } else if (w[0] == '+') {
+            check_delivered(&a, r.barrier.checkpoint_id, w + 1, orders[_i].name);
         } else {
             ck_assert_msg(complete_seen || !r.complete,
                           "%s: before %s: unexpected completion of %llu", orders[_i].name, w,
@@ -96,12 +134,14 @@ START_TEST(order_gives_the_expected_answers)
             aborts_seen = 0;
             if (w[0] == 'x')
                 alignment_abort(&a, id);
+            else if (w[0] == 'T')
+                r = alignment_overdue(&a, (int64_t)id);
+            else if (w[0] >= 'A' && w[0] <= 'C')
+                r = alignment_overtake(&a, &b);
             else if (w[1] == '$')
                 r = alignment_end(&a, (uint32_t)(w[0] - 'a'));
             else
-                r = alignment_barrier(&a, (uint32_t)(w[0] - 'a'),
-                                      &(struct barrier){.checkpoint_id = id,
-                                                        .exactly_once = savepoint || orders[_i].exactly_once});
+                r = alignment_barrier(&a, (uint32_t)(w[0] - 'a'), &b);
         }
     }
     ck_assert_msg(complete_seen || !r.complete, "%s: unexpected completion at the end",

@@ -105,8 +105,8 @@ static const struct {
     {"execution.checkpointing.incremental", "yes", RC_INVALID, "neither true nor false"},
     {"restart-strategy.exponential-delay.jitter-factor", "1.5", RC_INVALID, "0 to 1"},
     {"restart-strategy.exponential-delay.backoff-multiplier", "NaN", RC_INVALID, "finite"},
-    {"execution.checkpointing.unaligned.enabled", "true", RC_UNSUPPORTED, "unaligned"},
-    {"execution.checkpointing.unaligned", "true", RC_UNSUPPORTED, "unaligned"},
+    {"execution.checkpointing.unaligned.forced", "true", RC_UNSUPPORTED, "no custom partitioning"},
+    {"execution.checkpointing.aligned-checkpoint-timeout", "soon", RC_INVALID, "soon"},
     {"execution.checkpointing.max-concurrent-checkpoints", "9", RC_INVALID, "1 to 8"},
     {"execution.checkpointing.max-concurrent-checkpoints", "0", RC_INVALID, "1 to 8"},
     {"execution.checkpointing.file-merging.enabled", "true", RC_UNSUPPORTED, "merging"},
@@ -129,8 +129,7 @@ START_TEST(bad_setting_is_refused_with_key_value_and_what_is_allowed)
 END_TEST
 
 static const char *const defaults_of_the_unbuilt[][2] = {
-    {"execution.checkpointing.unaligned.enabled", "false"},
-    {"execution.checkpointing.aligned-checkpoint-timeout", "0 ms"},
+    {"execution.checkpointing.unaligned.forced", "false"},
     {"execution.checkpointing.cleaner.parallel-mode", "TRUE"},
     {"state.backend.rocksdb.memory.write-buffer-ratio", "0.50"},
 };
@@ -371,6 +370,27 @@ START_TEST(defaults_give_the_references_coordinator)
 }
 END_TEST
 
+/* As the reference has it: AT_LEAST_ONCE ignores unaligned checkpoints, so nothing about them is wrong then. */
+START_TEST(unaligned_checkpoints_need_exactly_once)
+{
+    struct coordinator_config k;
+    struct config *c = config_new();
+    struct err err = {0};
+
+    ck_assert_ok(config_set(c, CONFIG_SET, "execution.checkpointing.unaligned", "true", &err));
+    ck_assert_ok(config_set(c, CONFIG_SET, "execution.checkpointing.alignment-timeout", "3 s", &err));
+    ck_assert_ok(config_check(c, &err));
+    config_coordinator(c, &k);
+    ck_assert(k.unaligned && k.aligned_timeout_ms == 3000);
+    ck_assert_ok(config_set(c, CONFIG_SET, "execution.checkpointing.mode", "AT_LEAST_ONCE", &err));
+    ck_assert_ok(config_set(c, CONFIG_SET, "execution.checkpointing.max-concurrent-checkpoints", "2", &err));
+    ck_assert_ok(config_check(c, &err));
+    config_coordinator(c, &k);
+    ck_assert(!k.unaligned && !config_unaligned(c));
+    config_free(c);
+}
+END_TEST
+
 static const struct {
     const char *pairs[3];
     const char *part;
@@ -380,6 +400,8 @@ static const struct {
      "needs execution.checkpointing.dir"},
     {{"parallelism.default=5", "pipeline.max-parallelism=4"},
      "exceeds pipeline.max-parallelism = 4"},
+    {{"execution.checkpointing.unaligned.enabled=true", "execution.checkpointing.max-concurrent-checkpoints=2"},
+     "max-concurrent-checkpoints = 2 must be 1"},
     {{"restart-strategy.exponential-delay.initial-backoff=2 min"}, "max-backoff = 1 min"},
     {{"table.exec.mini-batch.enabled=true", "table.exec.mini-batch.size=100"}, "allow-latency"},
 };
@@ -427,6 +449,7 @@ TEST_MAIN("config", {
     tcase_add_loop_test(tc, bad_yaml_is_refused_with_its_line_and_changes_nothing, 0,
                         ARRAY_LEN(bad_yaml));
     tcase_add_test(tc, defaults_give_the_references_coordinator);
+          tcase_add_test(tc, unaligned_checkpoints_need_exactly_once);
     tcase_add_loop_test(tc, options_that_contradict_each_other_are_refused, 0,
                         ARRAY_LEN(broken_rules));
 })

@@ -159,7 +159,7 @@ START_TEST(a_full_channel_keeps_order_in_the_outbox)
         emitter_flush(em);
     }
     emitter_watermark(em, 99);
-    emitter_barrier(em, &(struct barrier){.checkpoint_id = 4, .exactly_once = true});
+    emitter_barrier(em, &(struct barrier){.checkpoint_id = 4, .exactly_once = true}, 0);
     emitter_end(em);
     ck_assert_uint_eq(emitter_outbox_len(em), 6);
     ck_assert(!emitter_push_outbox(em));
@@ -185,7 +185,7 @@ START_TEST(a_full_channel_keeps_order_in_the_outbox)
     ck_assert_int_eq(next, 6);
     input_gate_next(gate, 1, &item);
     ck_assert_int_eq(item.kind, GATE_NOTHING);
-    emitter_barrier(em, &(struct barrier){.checkpoint_id = 5});
+    emitter_barrier(em, &(struct barrier){.checkpoint_id = 5}, 0);
     batch_builder_clear(b);
     append(b, 7);
     ck_assert_ok(emitter_batch(em, batch_builder_view(b), &err));
@@ -214,7 +214,7 @@ START_TEST(rows_behind_a_barrier_wait)
     a = emitter_new(n.x, &n.g, 0, 0);
     c = emitter_new(n.x, &n.g, 0, 1);
     gate = input_gate_new(n.x, &n.g, 1, 0);
-    emitter_barrier(a, &bar);
+    emitter_barrier(a, &bar, 0);
     append(b, 1);
     ck_assert_ok(emitter_batch(a, batch_builder_view(b), &err));
     emitter_flush(a);
@@ -230,7 +230,7 @@ START_TEST(rows_behind_a_barrier_wait)
     batch_free(item.batch);
     input_gate_next(gate, 30, &item);
     ck_assert_int_eq(item.kind, GATE_NOTHING);
-    emitter_barrier(c, &bar);
+    emitter_barrier(c, &bar, 0);
     input_gate_next(gate, 40, &item);
     ck_assert_int_eq(item.kind, GATE_BARRIER);
     ck_assert_int_eq(item.alignment_ns, 30);
@@ -261,7 +261,7 @@ START_TEST(an_end_tells_barrier_and_event_time)
     c = emitter_new(n.x, &n.g, 0, 1);
     gate = input_gate_new(n.x, &n.g, 1, 0);
     emitter_watermark(a, 9);
-    emitter_barrier(a, &bar);
+    emitter_barrier(a, &bar, 0);
     emitter_watermark(c, 5);
     emitter_end(c);
     for (int i = 0; i < 3; i++) { /* two watermarks, one barrier, whose order is the gate's */

@@ -228,10 +228,74 @@ START_TEST(a_newer_format_says_its_version)
     struct err err = {0};
     struct checkpoint_metadata m;
 
-    put_le32(encoded.data + 16, 2);
+    put_le32(encoded.data + 16, 3);
     seal_header(encoded.data);
     ck_assert_rc_msg(decode(buf_bytes(&encoded), &m, &err), RC_VERSION,
-                     "chk-7/_metadata: format version 2, this program reads 1");
+                     "chk-7/_metadata: format version 3, this program reads 1 and 2");
+}
+END_TEST
+
+/* A reader of version 1 skips fields it does not know, and would lose rows: so it must not read this one. */
+START_TEST(rows_in_flight_make_it_version_2)
+{
+    struct err err = {0};
+    struct checkpoint_metadata *tree = sample_metadata(arena, 7, 1), m;
+    struct subtask_state *s = &tree->operators[1].subtasks[0];
+    struct bytes content = bytes_of_str("rows");
+    struct channel_handle h = {.from_id = SAMPLE_SOURCE_ID,
+                               .ordinal = 3,
+                               .partitioning = "HASH(0,2)",
+                               .row_type = "BIGINT, STRING",
+                               .row_count = 17,
+                               .updates = true,
+                               .file = {.local_name = "", .inline_bytes = content, .size_bytes = 4, .digest = digest_of(content), .newly_written = true}};
+    struct buf out = {0};
+
+    ck_assert_uint_eq(get_le32(encoded.data + 16), 1);
+    s->channels = &h;
+    s->channel_count = 1;
+    metadata_own_encode(tree, &out);
+    ck_assert_uint_eq(get_le32(out.data + 16), 2);
+    ck_assert_ok(decode(buf_bytes(&out), &m, &err));
+    s = &m.operators[1].subtasks[0];
+    ck_assert_uint_eq(s->channel_count, 1);
+    ck_assert_str_eq(s->channels[0].from_id, SAMPLE_SOURCE_ID);
+    ck_assert_uint_eq(s->channels[0].ordinal, 3);
+    ck_assert_str_eq(s->channels[0].partitioning, "HASH(0,2)");
+    ck_assert_str_eq(s->channels[0].row_type, "BIGINT, STRING");
+    ck_assert_uint_eq(s->channels[0].row_count, 17);
+    ck_assert(s->channels[0].updates);
+    ck_assert_bytes_str(s->channels[0].file.inline_bytes, "rows");
+    put_le32(out.data + 16, 1); /* says it has none */
+    seal_header(out.data);
+    ck_assert_rc_msg(decode(buf_bytes(&out), &m, &err), RC_CORRUPT, "format version 1 with rows in flight");
+    buf_release(&out);
+}
+END_TEST
+
+/* What must hold of rows in flight whose bytes came from outside. */
+static const struct {
+    struct channel_handle h;
+    const char *part;
+} bad_channels[] = {
+    {{.from_id = "me", .partitioning = "FORWARD", .row_type = "INT"}, "not 32 hex digits"},
+    {{.from_id = SAMPLE_SOURCE_ID, .partitioning = "HASH", .row_type = "INT"}, "partitioning \"HASH\""},
+    {{.from_id = SAMPLE_SOURCE_ID, .partitioning = "HASH(0", .row_type = "INT"}, "partitioning"},
+    {{.from_id = SAMPLE_SOURCE_ID, .partitioning = "GLOBAL", .row_type = ""}, "type of rows in flight"},
+    {{.from_id = SAMPLE_SOURCE_ID, .partitioning = "GLOBAL", .row_type = "INT", .file = {.scope = FILE_SHARED, .path = "../shared/x.sst"}}, "file scope 2"},
+    {{.from_id = SAMPLE_SOURCE_ID, .partitioning = "GLOBAL", .row_type = "INT", .file = {.scope = FILE_EXCLUSIVE, .path = "../s-0.bin"}}, "beside _metadata"},
+    {{.from_id = SAMPLE_SOURCE_ID, .partitioning = "GLOBAL", .row_type = "INT", .file = {.scope = FILE_EXCLUSIVE, .path = "s-0.bin"}}, "twice"},
+};
+START_TEST(rows_in_flight_obey_rules)
+{
+    struct err err = {0};
+    struct checkpoint_metadata *tree = sample_metadata(arena, 7, 1);
+    struct channel_handle h[2] = {bad_channels[_i].h, bad_channels[_i].h};
+
+    h[0].file.local_name = h[1].file.local_name = "";
+    tree->operators[1].subtasks[0].channels = h;
+    tree->operators[1].subtasks[0].channel_count = 2;
+    ck_assert_rc_msg(metadata_check(tree, "m", &err), RC_CORRUPT, bad_channels[_i].part);
 }
 END_TEST
 
@@ -400,6 +464,8 @@ TEST_MAIN("metadata_own", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, random_damage_of_the_body_behind_a_valid_header_never_passes_a_check);
           tcase_add_test(tc, random_damage_of_the_message_is_refused_or_gives_a_legal_tree);
           tcase_add_test(tc, a_newer_format_says_its_version);
+          tcase_add_test(tc, rows_in_flight_make_it_version_2);
+          tcase_add_loop_test(tc, rows_in_flight_obey_rules, 0, ARRAY_LEN(bad_channels));
           tcase_add_test(tc, strangers_and_flinks_metadata_are_told_apart);
           tcase_add_test(tc, promised_lengths_meet_a_limit_before_memory);
           tcase_add_test(tc, a_message_of_many_empty_parts_is_bounded);

@@ -1,6 +1,7 @@
 /* test_operators.c - aggregate.c and window.c over the hashmap backend: the changelog that each input gives.
  *
  * An operator is driven by hand: rows in as text "sign key ts value", results out as print lines. */
+#include "job/row_key.h"
 #include "tests/lib/operator_rig.h"
 
 /* A row that adds nothing to see gives nothing; nulls are no values; a null key is a group. */
@@ -395,6 +396,97 @@ START_TEST(open_windows_and_the_watermark_survive_a_restore)
 }
 END_TEST
 
+/* What a subtask of two has in its lists at this event time, appended by name as a restore would. */
+static void subtask_of_two(uint32_t index, int64_t watermark_ms, struct arena *to, struct list_state *lists,
+                           size_t *count)
+{
+    struct rig r;
+    struct err err = {0};
+    struct agg_call calls[] = {call(AGG_COUNT_STAR, -1, TYPE_BIGINT, "COUNT(*)")};
+    struct barrier barrier = {.checkpoint_id = 1, .kind = CHECKPOINT_PERIODIC, .exactly_once = true};
+    struct window_spec spec;
+    struct subtask_state snapshot;
+
+    rig_init(&r, 4);
+    spec = ten_seconds(&r, calls, 1);
+    rig_open(&r, window_new(&spec));
+    r.op->ops->close(r.op, false);
+    r.ctx.subtask_index = index;
+    r.ctx.parallelism = 2;
+    r.op = window_new(&spec);
+    ck_assert_ok(r.op->ops->open(r.op, &r.ctx, &err));
+    watermark(&r, watermark_ms);
+    ck_assert_ok(r.op->ops->snapshot(r.op, &barrier, &err));
+    operator_state_snapshot(r.ctx.state, to, &snapshot);
+    for (size_t l = 0; l < snapshot.list_count; l++) {
+        size_t at = 0;
+        struct list_state *all;
+        struct bytes *items;
+
+        while (at < *count && strcmp(lists[at].name, snapshot.lists[l].name) != 0)
+            at++;
+        all = &lists[at];
+        if (at == *count) {
+            ++*count;
+            *all = (struct list_state){snapshot.lists[l].name, snapshot.lists[l].mode, 0, NULL};
+        }
+        items = ARENA_ARRAY(to, all->item_count + snapshot.lists[l].item_count, struct bytes);
+        for (size_t i = 0; i < all->item_count; i++)
+            items[i] = all->items[i];
+        for (size_t i = 0; i < snapshot.lists[l].item_count; i++)
+            items[all->item_count + i] = snapshot.lists[l].items[i];
+        all->items = items;
+        all->item_count += snapshot.lists[l].item_count;
+    }
+    rig_close(&r);
+}
+
+/* A barrier that overtakes meets the subtasks at different event times. A window that one of them has fired must not
+ * fire once more for its keys, because the other was behind; and what is not late for the other's keys must count. */
+START_TEST(what_was_late_for_a_key_group_stays_late_at_another_parallelism)
+{
+    static const char *const texts[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    struct rig r;
+    struct err err = {0};
+    struct agg_call calls[] = {call(AGG_COUNT_STAR, -1, TYPE_BIGINT, "COUNT(*)")};
+    struct window_spec spec;
+    struct list_state lists[8] = {{0}};
+    struct arena *arena = arena_new(0);
+    size_t count = 0;
+    uint32_t groups[ARRAY_LEN(texts)], late = 0;
+    struct row_key *key;
+
+    subtask_of_two(0, 12000, arena, lists, &count);
+    subtask_of_two(1, 3000, arena, lists, &count);
+    rig_init(&r, 4);
+    spec = ten_seconds(&r, calls, 1);
+    rig_open(&r, window_new(&spec));
+    r.op->ops->close(r.op, false);
+    operator_state_restore(r.ctx.state, lists, count);
+    r.op = window_new(&spec);
+    ck_assert_ok(r.op->ops->open(r.op, &r.ctx, &err));
+    for (uint32_t i = 0; i < ARRAY_LEN(texts); i++)
+        row(&r, ROW_INSERT, texts[i], 5000, 1, NULL, true);
+    key = row_key_new(&r.input, 1, key_k, 128, KEY_NS_VOID);
+    ck_assert_ok(row_key_groups(key, batch_builder_view(r.rows), groups, &err));
+    for (uint32_t i = 0; i < ARRAY_LEN(texts); i++)
+        late += keygroup_owner(groups[i], 2, 128) == 0;
+    ck_assert(late > 0 && late < ARRAY_LEN(texts));
+    ck_assert_ok(feed(&r, &err));
+    ck_assert_uint_eq(r.metrics.late_dropped, late);
+    /* Event time has caught up: the group no longer matters. */
+    watermark(&r, 12000);
+    buf_clear(&r.text);
+    for (uint32_t i = 0; i < ARRAY_LEN(texts); i++)
+        row(&r, ROW_INSERT, texts[i], 5000, 1, NULL, true);
+    ck_assert_ok(feed(&r, &err));
+    ck_assert_uint_eq(r.metrics.late_dropped, late + ARRAY_LEN(texts));
+    row_key_free(key);
+    arena_free(arena);
+    rig_close(&r);
+}
+END_TEST
+
 TEST_MAIN("operators",
           tcase_add_test(tc, running_totals_leave_as_a_changelog);
           tcase_add_test(tc, without_update_before_only_new_results_leave);
@@ -409,4 +501,5 @@ TEST_MAIN("operators",
           tcase_add_test(tc, a_count_over_nothing_is_zero_in_batch_mode);
           tcase_add_test(tc, a_window_fires_when_the_watermark_passes_it_and_late_rows_are_counted);
           tcase_add_test(tc, a_row_without_event_time_fails_and_names_the_column);
-          tcase_add_test(tc, open_windows_and_the_watermark_survive_a_restore);)
+          tcase_add_test(tc, open_windows_and_the_watermark_survive_a_restore);
+          tcase_add_test(tc, what_was_late_for_a_key_group_stays_late_at_another_parallelism);)

@@ -34,7 +34,13 @@ START_TEST(copy_of_a_subtask_outlives_the_original)
     struct list_state list = {arena_strdup(from, "pos"), LIST_UNION, 2, items};
     struct state_file log = {
         .local_name = "", .scope = FILE_TASKOWNED, .path = arena_strdup(from, "../taskowned/l"), .size_bytes = 7};
-    struct subtask_state s = {5, false, 1, &keyed, 1, &list, 1, &log}, copy;
+    struct channel_handle channel = {
+        .from_id = arena_strdup(from, "0123"),
+        .partitioning = arena_strdup(from, "HASH(0)"),
+        .row_type = arena_strdup(from, "BIGINT"),
+        .row_count = 11,
+        .file = {.local_name = "", .scope = FILE_EXCLUSIVE, .path = arena_strdup(from, "s-1.bin"), .size_bytes = 50, .newly_written = true}};
+    struct subtask_state s = {5, false, 1, &keyed, 1, &list, 1, &log, 1, &channel}, copy;
     uint64_t full, fresh;
 
     subtask_state_copy(to, &s, &copy);
@@ -45,6 +51,7 @@ START_TEST(copy_of_a_subtask_outlives_the_original)
     memset(items, 0xAA, sizeof items);
     memset(&keyed, 0xAA, sizeof keyed);
     memset(&log, 0xAA, sizeof log);
+    memset(&channel, 0xAA, sizeof channel);
     arena_free(from);
     ck_assert_uint_eq(copy.subtask_index, 5);
     ck_assert_str_eq(copy.keyed[0].states[0].key_type, "ROW<INT>");
@@ -57,9 +64,13 @@ START_TEST(copy_of_a_subtask_outlives_the_original)
     ck_assert_bytes_str(copy.lists[0].items[0], "xyz");
     ck_assert_uint_eq(copy.lists[0].items[1].len, 0);
     ck_assert_str_eq(copy.logs[0].path, "../taskowned/l");
+    ck_assert_str_eq(copy.channels[0].from_id, "0123");
+    ck_assert_str_eq(copy.channels[0].partitioning, "HASH(0)");
+    ck_assert_str_eq(copy.channels[0].row_type, "BIGINT");
+    ck_assert_str_eq(copy.channels[0].file.path, "s-1.bin");
     subtask_state_sizes(&copy, &full, &fresh);
-    ck_assert_uint_eq(full, 113);
-    ck_assert_uint_eq(fresh, 6);
+    ck_assert_uint_eq(full, 163);
+    ck_assert_uint_eq(fresh, 56);
     arena_free(to);
 }
 END_TEST
