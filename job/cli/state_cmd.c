@@ -3,29 +3,17 @@
 
 #include "backend/key_codec.h"
 #include "checkpoint/assign.h"
-#include "checkpoint/recovery.h"
 #include "checkpoint/state_source.h"
 #include "checkpoint/state_types.h"
 #include "job/cli/child.h"
 #include "job/cli/largest.h"
-#include "job/cli/meter.h"
-#include "job/cli/row_writer.h"
+#include "job/cli/state_look.h"
 #include "job/list_items.h"
 #include "job/number.h"
 #include "job/state_view.h"
 
 #define LARGEST_MAX 100000
 
-struct look {
-    struct cli *cli;
-    const char *path, *operator_word, *name, *key; /* NULL: not given */
-    int64_t group, limit, largest;                 /* -1: not given */
-    bool count, per_group;
-    enum row_format format;
-    char scratch[FS_PATH_MAX];
-    struct recovered snapshot;
-    struct meter *meter;
-};
 /* A state that was asked for. */
 struct found {
     const struct operator_meta *op;
@@ -43,7 +31,7 @@ static bool is_operator(const struct look *l, const struct operator_meta *op)
 
 static bool is_name(const struct look *l, const char *name)
 {
-    return l->name == NULL || strcmp(l->name, name) == 0;
+    return look_wants_name(l, bytes_of_str(name));
 }
 
 /* Of an operator as people call it. */
@@ -60,54 +48,17 @@ static struct key_group_range groups_of(const struct look *l, const struct opera
                         : (struct key_group_range){group, group};
 }
 
-static void show_progress(void *ctx, uint64_t done_groups, uint64_t all_groups)
-{
-    meter_show(ctx, "key groups", done_groups, all_groups, false);
-}
-
 /* Of an operator; what is counted shows how far it is, what is printed does that itself. */
 static enum rc open_source(struct look *l, const struct operator_meta *op,
                            struct state_source **out, struct err *err)
 {
     RETURN_IF_ERR(state_source_open(l->cli->env.fs, op, l->scratch, out, err));
     if (l->count || l->largest >= 0)
-        state_source_watch(*out, show_progress, l->meter);
+        state_source_watch(*out, look_progress, l->meter);
     return RC_OK;
 }
 
-static void append_str(struct batch_builder *b, uint32_t *column, const char *text)
-{
-    batch_append_bytes(b, (*column)++, bytes_of_str(text));
-}
-
-static void append_num(struct batch_builder *b, uint32_t *column, uint64_t n)
-{
-    batch_append_int(b, (*column)++, n > INT64_MAX ? INT64_MAX : (int64_t)n);
-}
-
-struct plain_column {
-    const char *name;
-    enum type_kind kind;
-};
-static struct schema plain_schema(struct arena *a, const struct plain_column *columns,
-                                  uint32_t count)
-{
-    struct schema s = {count, ARENA_ARRAY(a, count, struct schema_field), -1};
-
-    for (uint32_t i = 0; i < count; i++)
-        s.fields[i] = (struct schema_field){columns[i].name, type_of(columns[i].kind)};
-    return s;
-}
-
 /* ---- what there is --------------------------------------------------------------------------- */
-
-static const struct plain_column list_columns[] = {
-    {"operator", TYPE_VARCHAR},       {"state", TYPE_VARCHAR},       {"kind", TYPE_VARCHAR},
-    {"entries", TYPE_BIGINT},         {"estimated", TYPE_BOOLEAN},   {"key_bytes", TYPE_BIGINT},
-    {"value_bytes", TYPE_BIGINT},     {"ttl_ms", TYPE_BIGINT},       {"parallelism", TYPE_BIGINT},
-    {"max_parallelism", TYPE_BIGINT}, {"operator_id", TYPE_VARCHAR}, {"key_type", TYPE_VARCHAR},
-    {"namespace_type", TYPE_VARCHAR}, {"map_key_type", TYPE_VARCHAR}, {"value_type", TYPE_VARCHAR},
-};
 
 static enum rc list_keyed(const struct operator_meta *op, const struct state_desc *d,
                           const struct state_size *size, struct row_writer *w, struct err *err)
@@ -115,21 +66,21 @@ static enum rc list_keyed(const struct operator_meta *op, const struct state_des
     struct batch_builder *b = row_writer_rows(w);
     uint32_t c = 0;
 
-    append_str(b, &c, operator_word(op));
-    append_str(b, &c, d->name);
-    append_str(b, &c, state_kind_words(d->kind));
-    append_num(b, &c, size->entries);
+    look_put_str(b, &c, operator_word(op));
+    look_put_str(b, &c, d->name);
+    look_put_str(b, &c, state_kind_words(d->kind));
+    look_put_num(b, &c, size->entries);
     batch_append_bool(b, c++, !size->exact);
-    append_num(b, &c, size->key_bytes);
-    append_num(b, &c, size->value_bytes);
-    append_num(b, &c, d->ttl_ms);
-    append_num(b, &c, op->parallelism);
-    append_num(b, &c, op->key_group_count);
-    append_str(b, &c, op->id);
-    append_str(b, &c, d->key_type);
-    append_str(b, &c, d->namespace_type);
-    append_str(b, &c, d->user_key_type);
-    append_str(b, &c, d->value_type);
+    look_put_num(b, &c, size->key_bytes);
+    look_put_num(b, &c, size->value_bytes);
+    look_put_num(b, &c, d->ttl_ms);
+    look_put_num(b, &c, op->parallelism);
+    look_put_num(b, &c, op->key_group_count);
+    look_put_str(b, &c, op->id);
+    look_put_str(b, &c, d->key_type);
+    look_put_str(b, &c, d->namespace_type);
+    look_put_str(b, &c, d->user_key_type);
+    look_put_str(b, &c, d->value_type);
     batch_row_end(b, ROW_INSERT);
     return row_writer_next(w, err);
 }
@@ -168,18 +119,18 @@ static enum rc list_list(const struct operator_meta *op, const struct list_state
             for (size_t i = 0; i < l->item_count; i++)
                 bytes += l->items[i].len;
         }
-    append_str(b, &c, operator_word(op));
-    append_str(b, &c, list->name);
-    append_str(b, &c, list_words(list->mode));
-    append_num(b, &c, items);
+    look_put_str(b, &c, operator_word(op));
+    look_put_str(b, &c, list->name);
+    look_put_str(b, &c, list_words(list->mode));
+    look_put_num(b, &c, items);
     batch_append_bool(b, c++, false);
-    append_num(b, &c, 0);
-    append_num(b, &c, bytes);
+    look_put_num(b, &c, 0);
+    look_put_num(b, &c, bytes);
     batch_append_null(b, c++);
-    append_num(b, &c, op->parallelism);
+    look_put_num(b, &c, op->parallelism);
     batch_append_null(b, c++);
-    append_str(b, &c, op->id);
-    while (c < ARRAY_LEN(list_columns)) /* types */
+    look_put_str(b, &c, op->id);
+    while (c < LOOK_LIST_COLUMNS) /* types */
         batch_append_null(b, c++);
     batch_row_end(b, ROW_INSERT);
     return row_writer_next(w, err);
@@ -212,7 +163,7 @@ out:
 
 static enum rc list_states(struct look *l, struct err *err)
 {
-    struct schema schema = plain_schema(l->cli->arena, list_columns, ARRAY_LEN(list_columns));
+    struct schema schema = look_schema(l->cli->arena, look_list_columns, LOOK_LIST_COLUMNS);
     struct row_writer *w = row_writer_new(&schema, l->format);
     const struct checkpoint_metadata *m = l->snapshot.meta;
     enum rc rc = RC_OK;
@@ -228,11 +179,6 @@ static enum rc list_states(struct look *l, struct err *err)
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-static const struct plain_column count_columns[] = {
-    {"operator", TYPE_VARCHAR}, {"state", TYPE_VARCHAR},    {"key_group", TYPE_BIGINT},
-    {"entries", TYPE_BIGINT},   {"key_bytes", TYPE_BIGINT}, {"value_bytes", TYPE_BIGINT},
-};
-
 struct tally {
     const struct operator_meta *op;
     const char *state;
@@ -246,15 +192,15 @@ static enum rc put_tally(struct tally *t, struct err *err)
     struct batch_builder *b = row_writer_rows(t->w);
     uint32_t c = 0;
 
-    append_str(b, &c, operator_word(t->op));
-    append_str(b, &c, t->state);
+    look_put_str(b, &c, operator_word(t->op));
+    look_put_str(b, &c, t->state);
     if (t->group < 0)
         batch_append_null(b, c++);
     else
-        append_num(b, &c, (uint64_t)t->group);
-    append_num(b, &c, t->size.entries);
-    append_num(b, &c, t->size.key_bytes);
-    append_num(b, &c, t->size.value_bytes);
+        look_put_num(b, &c, (uint64_t)t->group);
+    look_put_num(b, &c, t->size.entries);
+    look_put_num(b, &c, t->size.key_bytes);
+    look_put_num(b, &c, t->size.value_bytes);
     batch_row_end(b, ROW_INSERT);
     t->size = (struct state_size){0};
     return row_writer_next(t->w, err);
@@ -304,7 +250,7 @@ out:
 
 static enum rc count_states(struct look *l, struct err *err)
 {
-    struct schema schema = plain_schema(l->cli->arena, count_columns, ARRAY_LEN(count_columns));
+    struct schema schema = look_schema(l->cli->arena, look_count_columns, LOOK_COUNT_COLUMNS);
     struct row_writer *w = row_writer_new(&schema, l->format);
     const struct checkpoint_metadata *m = l->snapshot.meta;
     enum rc rc = RC_OK;
@@ -469,12 +415,12 @@ static void append_item(const char *list_name, struct bytes item, struct batch_b
         batch_append_null(b, (*column)++);
     } else {
         json_dump_to(means, false, &text);
-        append_str(b, column, buf_cstr(&text));
+        look_put_str(b, column, buf_cstr(&text));
         json_decref(means);
     }
     buf_clear(&text);
     hex_print(item, &text);
-    append_str(b, column, buf_cstr(&text));
+    look_put_str(b, column, buf_cstr(&text));
     buf_release(&text);
 }
 
@@ -491,9 +437,9 @@ static enum rc print_items(const struct look *l, const struct subtask_state *s, 
 
             if (l->limit >= 0 && (*printed)++ >= (uint64_t)l->limit)
                 return RC_OK;
-            append_num(b, &c, s->subtask_index);
-            append_num(b, &c, i);
-            append_num(b, &c, list->items[i].len);
+            look_put_num(b, &c, s->subtask_index);
+            look_put_num(b, &c, i);
+            look_put_num(b, &c, list->items[i].len);
             append_item(name, list->items[i], b, &c);
             batch_row_end(b, ROW_INSERT);
             RETURN_IF_ERR(row_writer_next(w, err));
@@ -504,7 +450,7 @@ static enum rc print_items(const struct look *l, const struct subtask_state *s, 
 
 static enum rc read_list(struct look *l, const struct found *f, struct err *err)
 {
-    struct schema schema = plain_schema(l->cli->arena, item_columns, ARRAY_LEN(item_columns));
+    struct schema schema = look_schema(l->cli->arena, item_columns, ARRAY_LEN(item_columns));
     struct row_writer *w;
     uint64_t printed = 0;
     enum rc rc = RC_OK;
@@ -603,12 +549,16 @@ static enum rc read_one(struct look *l, struct err *err)
 static enum rc look_at(struct look *l, struct err *err)
 {
     const struct recovery_options options = {0};
+    const char *flink_dir;
 
+    look_find_flink(l, &flink_dir);
+    if (flink_dir != NULL)
+        return look_at_flink(l, flink_dir, err);
     RETURN_IF_ERR(recovery_open(&l->cli->env, l->path, &options, &l->snapshot, err));
     cli_say(l->cli, "%s", l->snapshot.dir);
     if (l->count)
         return count_states(l, err);
-    if (l->name == NULL && l->key == NULL && l->group < 0 && l->limit < 0 && l->largest < 0)
+    if (look_lists_states(l))
         return list_states(l, err);
     return read_one(l, err);
 }

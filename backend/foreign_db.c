@@ -1,0 +1,171 @@
+/* foreign_db.c - see foreign_db.h */
+#include "backend/foreign_db.h"
+
+#include "backend/key_codec.h"
+#include "backend/rocks_backend_priv.h"
+#include "backend/rocks_sst.h"
+
+#define OPEN_FILES 64
+#define BLOCK_CACHE_BYTES (8u << 20)
+#define WRITE_BUFFER_BYTES (1u << 20) /* RocksDB wants some, though nothing is written */
+
+struct foreign_db {
+    struct rocks_db *db;
+    char *dir;
+    char **proven; /* local names */
+    size_t proven_count;
+    foreign_name_fn *name_of; /* NULL: local names are shown */
+    const void *name_ctx;
+};
+struct foreign_scan {
+    struct rocks_iter *it; /* NULL: nothing */
+};
+
+enum rc foreign_db_open(const char *dir, struct foreign_db **out, struct err *err)
+{
+    struct rocks_config config = {.dir = dir,
+                                  .read_only = true,
+                                  .block_cache_bytes = BLOCK_CACHE_BYTES,
+                                  .write_buffer_bytes = WRITE_BUFFER_BYTES,
+                                  .max_open_files = OPEN_FILES};
+    struct foreign_db *db = mem_calloc(1, sizeof *db);
+    enum rc rc = rocks_open(&config, &db->db, err);
+
+    db->dir = mem_strdup(dir);
+    if (rc != RC_OK) {
+        foreign_db_close(db);
+        return rc;
+    }
+    *out = db;
+    return RC_OK;
+}
+
+void foreign_db_close(struct foreign_db *db)
+{
+    if (db == NULL)
+        return;
+    rocks_close(db->db);
+    for (size_t i = 0; i < db->proven_count; i++)
+        mem_free(db->proven[i]);
+    mem_free(db->proven);
+    mem_free(db->dir);
+    mem_free(db);
+}
+
+void foreign_db_name_files(struct foreign_db *db, foreign_name_fn *fn, const void *ctx)
+{
+    db->name_of = fn;
+    db->name_ctx = ctx;
+}
+
+enum rc foreign_db_size(struct foreign_db *db, const char *family, struct foreign_size *out,
+                        struct err *err)
+{
+    struct rocks_cf *cf = rocks_cf_find(db->db, family);
+    struct rocks_size size;
+
+    *out = (struct foreign_size){0};
+    if (cf == NULL)
+        return RC_OK;
+    RETURN_IF_ERR(rocks_cf_size(cf, true, &size, err));
+    *out = (struct foreign_size){size.rows, size.key_bytes, size.value_bytes};
+    return RC_OK;
+}
+
+/* ---- proof (C13) ----------------------------------------------------------------------------- */
+
+struct proof {
+    struct foreign_db *db;
+    struct rocks_bounds bounds;
+};
+
+static bool is_proven(const struct foreign_db *db, const char *name)
+{
+    for (size_t i = 0; i < db->proven_count; i++)
+        if (strcmp(db->proven[i], name) == 0)
+            return true;
+    return false;
+}
+
+static enum rc prove_file(void *ctx, const struct rocks_file *f, struct err *err)
+{
+    const struct proof *p = ctx;
+    struct foreign_db *db = p->db;
+    const char *shown = NULL;
+    char path[FS_PATH_MAX];
+    uint64_t entries;
+    enum rc rc;
+
+    if (rocks_file_place(f, p->bounds) == ROCKS_OUTSIDE || is_proven(db, f->name))
+        return RC_OK;
+    RETURN_IF_ERR(path_join(path, sizeof path, db->dir, f->name, err));
+    rc = rocks_sst_check(path, (struct bytes){0}, (struct bytes){0}, &entries, err);
+    if (rc != RC_OK) {
+        shown = db->name_of == NULL ? NULL : db->name_of(db->name_ctx, f->name);
+        return err_wrap(err, rc, "%s (%s)", shown == NULL ? path : shown, f->name);
+    }
+    db->proven = mem_realloc(db->proven, (db->proven_count + 1) * sizeof *db->proven);
+    db->proven[db->proven_count++] = mem_strdup(f->name);
+    return RC_OK;
+}
+
+/* ---- scans ----------------------------------------------------------------------------------- */
+
+static enum rc begin(struct foreign_db *db, struct rocks_cf *cf, struct key_group_range groups,
+                     uint32_t prefix_len, struct bytes prefix, struct foreign_scan *s,
+                     struct err *err)
+{
+    uint8_t room[4] = {0};
+    struct rocks_bounds bounds = rocks_bounds_of(groups, prefix_len, room);
+    struct proof p = {.db = db};
+    struct buf end = {0};
+    enum rc rc;
+
+    if (prefix.len > 0) {
+        key_prefix_end(prefix, &end);
+        bounds = (struct rocks_bounds){prefix, buf_bytes(&end)};
+    }
+    p.bounds = bounds;
+    rc = rocks_cf_files(cf, prove_file, &p, err);
+    if (rc == RC_OK)
+        s->it = rocks_iter_new(cf, bounds.lower, bounds.upper);
+    buf_release(&end);
+    return rc;
+}
+
+enum rc foreign_scan_open(struct foreign_db *db, const char *family, struct key_group_range groups,
+                          uint32_t prefix_len, struct bytes prefix, struct foreign_scan **out,
+                          struct err *err)
+{
+    struct foreign_scan *s = mem_calloc(1, sizeof *s);
+    struct rocks_cf *cf = rocks_cf_find(db->db, family);
+    enum rc rc = RC_OK;
+
+    if (cf != NULL && groups.first <= groups.last)
+        rc = begin(db, cf, groups, prefix_len, prefix, s, err);
+    if (rc != RC_OK) {
+        foreign_scan_close(s);
+        return rc;
+    }
+    *out = s;
+    return RC_OK;
+}
+
+enum rc foreign_scan_next(struct foreign_scan *s, struct bytes *key, struct bytes *value,
+                          struct err *err)
+{
+    enum rc rc = RC_OK;
+
+    *key = *value = (struct bytes){0};
+    if (s->it != NULL && !rocks_iter_next(s->it, key, value, &rc, err))
+        *key = (struct bytes){0};
+    return rc;
+}
+
+void foreign_scan_close(struct foreign_scan *s)
+{
+    if (s == NULL)
+        return;
+    rocks_iter_free(s->it);
+    mem_free(s);
+}

@@ -1,0 +1,175 @@
+/* flink_lists.c - see flink_lists.h */
+#include "checkpoint/flink/flink_lists.h"
+
+#include "checkpoint/flink/flink_input.h"
+#include "checkpoint/flink/flink_locate.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define HEADER_BYTES_FIRST (64u << 10)
+
+struct flink_lists {
+    const struct flink_operator_state *handle;
+    struct arena *arena;
+    struct flink_input *in;
+    struct flink_states states;
+    uint64_t *offsets; /* of all items, ascending, and the stream's size */
+    size_t offset_count;
+};
+
+static enum rc read_header(struct flink_lists *l, struct err *err)
+{
+    size_t want = HEADER_BYTES_FIRST;
+    struct bytes shown;
+    struct reader in;
+    enum rc rc;
+
+    RETURN_IF_ERR(flink_input_seek(l->in, 0, UINT64_MAX, false, err));
+    for (;; want *= 2) {
+        struct err why = {0};
+
+        RETURN_IF_ERR(flink_input_want(l->in, want, &shown, err));
+        reader_init(&in, shown, flink_input_name(l->in));
+        rc = flink_states_operator(&in, l->arena, &l->states, &why);
+        if (rc == RC_OK || shown.len < want || rc == RC_LIMIT || want >= FLINK_WANT_MAX)
+            return rc == RC_OK ? RC_OK : err_set(err, rc, "%s", why.msg);
+    }
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static void gather_offsets(struct flink_lists *l)
+{
+    size_t count = 1;
+
+    for (size_t i = 0; i < l->handle->list_count; i++)
+        count += l->handle->lists[i].offset_count;
+    l->offsets = ARENA_ARRAY(l->arena, count, uint64_t);
+    for (size_t i = 0; i < l->handle->list_count; i++)
+        for (size_t k = 0; k < l->handle->lists[i].offset_count; k++)
+            l->offsets[l->offset_count++] = (uint64_t)l->handle->lists[i].offsets[k];
+    l->offsets[l->offset_count++] = flink_input_size(l->in);
+    qsort(l->offsets, l->offset_count, sizeof *l->offsets, by_offset);
+}
+
+static uint64_t end_of(const struct flink_lists *l, uint64_t offset)
+{
+    size_t low = 0, high = l->offset_count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (l->offsets[middle] <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < l->offset_count ? l->offsets[low] : flink_input_size(l->in);
+}
+
+enum rc flink_lists_open(struct fs *fs, const char *snapshot_dir,
+                         const struct flink_operator_state *handle, struct flink_lists **out,
+                         struct err *err)
+{
+    struct flink_lists *l = mem_calloc(1, sizeof *l);
+    const char *path;
+    enum rc rc;
+
+    l->handle = handle;
+    l->arena = arena_new(0);
+    GOTO_IF_ERR(flink_locate(fs, snapshot_dir, &handle->stream, l->arena, &path, err));
+    GOTO_IF_ERR(flink_input_open(fs, &handle->stream, path, &l->in, err));
+    gather_offsets(l);
+    if (flink_input_size(l->in) > 0) /* an empty one has no lists */
+        rc = read_header(l, err);
+out:
+    if (rc != RC_OK) {
+        flink_lists_close(l);
+        return rc;
+    }
+    *out = l;
+    return RC_OK;
+}
+
+void flink_lists_close(struct flink_lists *l)
+{
+    if (l == NULL)
+        return;
+    flink_input_close(l->in);
+    arena_free(l->arena);
+    mem_free(l);
+}
+
+const struct flink_state *flink_lists_state(const struct flink_lists *l,
+                                            const struct flink_list *list)
+{
+    return flink_state_find(&l->states, list->name);
+}
+
+/* All from an offset to where the next item begins. */
+static enum rc read_bytes(struct flink_lists *l, uint64_t offset, struct bytes *out,
+                          struct err *err)
+{
+    size_t want = 4096;
+
+    RETURN_IF_ERR(
+        flink_input_seek(l->in, offset, end_of(l, offset), l->states.compressed, err));
+    for (;; want *= 2) {
+        RETURN_IF_ERR(flink_input_want(l->in, want, out, err));
+        if (out->len < want)
+            return RC_OK;
+    }
+}
+
+/* As a map whose entries have their two serializers: never null, so without flags. */
+static enum rc read_broadcast(const struct flink_state *s, struct bytes b, const char *what,
+                              struct arena *arena, struct flink_value *out, struct err *err)
+{
+    struct flink_decoder d = {.arena = arena};
+    struct reader r;
+    uint32_t count;
+
+    reader_init(&r, b, what);
+    d.r = &r;
+    RETURN_IF_ERR(reader_be32(&r, &count, "number of entries", err));
+    if (count > FLINK_VALUE_PARTS_MAX / 2 || count > b.len)
+        return err_set(err, RC_CORRUPT, "%s: %u entries in %zu bytes", what, count, b.len);
+    *out = (struct flink_value){.kind = FLINK_VALUE_MAP,
+                                .parts = ARENA_ARRAY(arena, 2 * (size_t)count + 1,
+                                                     struct flink_value)};
+    for (; out->part_count < 2 * (size_t)count && reader_left(&r) > 0; out->part_count++)
+        RETURN_IF_ERR(flink_value_read(&d, out->part_count % 2 == 0 ? s->key : s->value,
+                                       &out->parts[out->part_count], err));
+    if (out->part_count < 2 * (size_t)count && !d.spent)
+        return err_set(err, RC_CORRUPT, "%s: %zu of %u entries, then its bytes end", what,
+                       out->part_count / 2, count);
+    return reader_end(&r, err);
+}
+
+enum rc flink_lists_item(struct flink_lists *l, const struct flink_list *list, size_t i,
+                         struct arena *arena, struct bytes *bytes, struct flink_value *value,
+                         struct err *err)
+{
+    const struct flink_state *s = flink_lists_state(l, list);
+    const char *what = arena_printf(arena, "%s: item %zu, offsets from %" PRId64 " on",
+                                    flink_input_name(l->in), i, list->offsets[i]);
+
+    ASSERT(i < list->offset_count);
+    if (list->offsets[i] < 0)
+        return err_set(err, RC_CORRUPT, "%s: item %zu has the offset %" PRId64,
+                       flink_input_name(l->in), i, list->offsets[i]);
+    RETURN_IF_ERR(read_bytes(l, (uint64_t)list->offsets[i], bytes, err));
+    if (s == NULL) {
+        *value = (struct flink_value){.kind = FLINK_VALUE_OPAQUE, .text = *bytes};
+        return RC_OK;
+    }
+    if (s->kind == FLINK_STATE_BROADCAST)
+        return read_broadcast(s, *bytes, what, arena, value, err);
+    return flink_value_of(*bytes, s->value, arena, what, value, err);
+}

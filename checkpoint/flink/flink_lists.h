@@ -1,0 +1,29 @@
+/* flink_lists.h - operator state of one subtask in a snapshot of Flink's: list, union and broadcast
+ * states, which have no keys. Memory: one element. Thread: one owner.
+ * After: OperatorStateRestoreOperation (flink-runtime). */
+#ifndef VARVE_CHECKPOINT_FLINK_FLINK_LISTS_H
+#define VARVE_CHECKPOINT_FLINK_FLINK_LISTS_H
+
+#include "base/fs.h"
+#include "checkpoint/flink/flink_metadata.h"
+#include "checkpoint/flink/flink_states.h"
+#include "checkpoint/flink/flink_value.h"
+
+struct flink_lists; /* opaque */
+/* snapshot_dir and handle: borrowed until closed. */
+MUST_USE enum rc flink_lists_open(struct fs *fs, const char *snapshot_dir,
+                                  const struct flink_operator_state *handle,
+                                  struct flink_lists **out, struct err *err);
+void flink_lists_close(struct flink_lists *l); /* NULL is a no-op */
+/* What the stream says of a list; NULL: nothing, its items are bytes. Lives as long. */
+const struct flink_state *flink_lists_state(const struct flink_lists *l,
+                                            const struct flink_list *list);
+
+/* Item i of a list: its bytes, which hold until the next call, and its value, in `arena`; of a
+ * broadcast state, whose one item is all of it, a map. RC_CORRUPT when the value does not end where
+ * the next item begins. */
+MUST_USE enum rc flink_lists_item(struct flink_lists *l, const struct flink_list *list, size_t i,
+                                  struct arena *arena, struct bytes *bytes,
+                                  struct flink_value *value, struct err *err);
+
+#endif

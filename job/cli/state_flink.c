@@ -1,0 +1,766 @@
+/* state_flink.c - varve state on a snapshot that Flink wrote. See state_look.h.
+ *
+ * The same columns as for varve's own where they mean the same; types are the names of Flink's
+ * serializers, kinds are Flink's words. */
+#include "checkpoint/flink/flink_key.h"
+#include "checkpoint/flink/flink_lists.h"
+#include "checkpoint/flink/flink_source.h"
+#include "checkpoint/layout.h"
+#include "checkpoint/metadata.h"
+#include "checkpoint/snapshot_list.h"
+#include "job/cli/largest.h"
+#include "job/cli/state_look.h"
+#include "job/flink_columns.h"
+
+#include <inttypes.h>
+
+/* The snapshot and what was asked of it. */
+struct flink_look {
+    struct look *look;
+    const char *dir;
+    struct buf file; /* of the `_metadata` */
+    struct flink_metadata meta;
+};
+
+/* ---- which snapshot -------------------------------------------------------------------------- */
+
+static bool is_flink(struct fs *fs, const char *dir)
+{
+    struct fs_file *f = NULL;
+    struct err ignored = {0};
+    char path[FS_PATH_MAX];
+    uint8_t magic[4];
+    size_t got = 0;
+
+    if (path_join(path, sizeof path, dir, LAYOUT_METADATA, &ignored) != RC_OK ||
+        fs_open_read(fs, path, &f, &ignored) != RC_OK)
+        return false;
+    if (fs_read_at(f, 0, magic, sizeof magic, &got, &ignored) != RC_OK)
+        got = 0;
+    fs_abandon(&f);
+    return got == sizeof magic && flink_metadata_recognise(bytes_of(magic, sizeof magic));
+}
+
+void look_find_flink(struct look *l, const char **dir)
+{
+    struct snapshot_list list = {0};
+    struct err ignored = {0};
+    const struct listed_snapshot *newest = NULL;
+
+    *dir = NULL;
+    if (snapshot_list_make(l->cli->env.fs, l->path, l->cli->arena, &list, &ignored) != RC_OK ||
+        list.type == LIST_OF_ROOT)
+        return;
+    for (size_t i = 0; i < list.count; i++)
+        if (list.items[i].complete &&
+            (newest == NULL || list.items[i].checkpoint_id >= newest->checkpoint_id))
+            newest = &list.items[i];
+    if (newest != NULL && is_flink(l->cli->env.fs, newest->dir))
+        *dir = newest->dir;
+}
+
+static enum rc read_metadata(struct flink_look *f, struct err *err)
+{
+    struct cli *cli = f->look->cli;
+    char path[FS_PATH_MAX];
+    const char *what;
+
+    RETURN_IF_ERR(path_join(path, sizeof path, f->dir, LAYOUT_METADATA, err));
+    what = arena_strdup(cli->arena, path);
+    RETURN_IF_ERR(fs_read_all(cli->env.fs, path, METADATA_BYTES_MAX, &f->file, err));
+    RETURN_IF_ERR(flink_metadata_decode(buf_bytes(&f->file), cli->arena, what, &f->meta, err));
+    return flink_metadata_check(&f->meta, what, err);
+}
+
+/* ---- operators ------------------------------------------------------------------------------- */
+
+static const char *id_of(const struct flink_look *f, const struct flink_operator *op)
+{
+    char id[2 * FLINK_ID_BYTES + 1];
+
+    flink_id_hex(op->id, id);
+    return arena_strdup(f->look->cli->arena, id);
+}
+
+/* Of an operator as people call it. */
+static struct bytes word_of(const struct flink_look *f, const struct flink_operator *op)
+{
+    return op->uid.len > 0    ? op->uid
+           : op->name.len > 0 ? op->name
+                              : bytes_of_str(id_of(f, op));
+}
+
+static bool is_operator(const struct flink_look *f, const struct flink_operator *op)
+{
+    const char *word = f->look->operator_word;
+
+    return word == NULL || strcmp(word, id_of(f, op)) == 0 ||
+           bytes_eq(op->name, bytes_of_str(word)) ||
+           (op->uid.len > 0 && bytes_eq(op->uid, bytes_of_str(word)));
+}
+
+static struct key_group_range groups_of(const struct look *l, const struct flink_operator *op)
+{
+    uint32_t group = (uint32_t)l->group;
+
+    return l->group < 0 ? (struct key_group_range){0, (uint32_t)op->max_parallelism - 1}
+                        : (struct key_group_range){group, group};
+}
+
+static const char *shown(const struct flink_look *f, struct bytes text)
+{
+    struct buf b = {0};
+    const char *out;
+
+    buf_append_escaped(&b, text, 200);
+    out = arena_strdup(f->look->cli->arena, buf_cstr(&b));
+    buf_release(&b);
+    return out;
+}
+
+/* What is not shown, is said. */
+static void say_left_out(const struct flink_look *f, const struct flink_operator *op,
+                         const struct flink_source *s)
+{
+    if (flink_source_changes(s) > 0)
+        cli_say(f->look->cli,
+                "operator %s: %zu changelogs are left out: what is shown is as old as the last "
+                "materialization",
+                shown(f, word_of(f, op)), flink_source_changes(s));
+    if (flink_source_unreadable(s) > 0)
+        cli_say(f->look->cli,
+                "operator %s: raw keyed state of %zu subtasks is left out: only the operator can "
+                "read it",
+                shown(f, word_of(f, op)), flink_source_unreadable(s));
+}
+
+static enum rc open_source(struct flink_look *f, const struct flink_operator *op,
+                           struct flink_source **out, struct err *err)
+{
+    struct look *l = f->look;
+
+    RETURN_IF_ERR(flink_source_open(l->cli->env.fs, op, f->dir, l->scratch, out, err));
+    say_left_out(f, op, *out);
+    if (l->count || l->largest >= 0 || look_lists_states(l))
+        flink_source_watch(*out, look_progress, l->meter);
+    return RC_OK;
+}
+
+/* ---- what there is --------------------------------------------------------------------------- */
+
+static void put_type(const struct flink_look *f, const struct flink_serializer *s,
+                     struct batch_builder *b, uint32_t *column)
+{
+    struct buf text = {0};
+
+    if (s == NULL) {
+        batch_append_null(b, (*column)++);
+        return;
+    }
+    flink_serializer_print(s, &text);
+    look_put_str(b, column, arena_strdup(f->look->cli->arena, buf_cstr(&text)));
+    buf_release(&text);
+}
+
+/* What every row of the list begins with. */
+static void put_state(const struct flink_look *f, const struct flink_operator *op,
+                      struct bytes name, const char *kind, const struct flink_size *size,
+                      struct batch_builder *b, uint32_t *c)
+{
+    look_put_text(b, c, word_of(f, op));
+    look_put_text(b, c, name);
+    look_put_str(b, c, kind);
+    look_put_num(b, c, size->entries);
+    batch_append_bool(b, (*c)++, !size->exact);
+    look_put_num(b, c, size->key_bytes);
+    look_put_num(b, c, size->value_bytes);
+    batch_append_null(b, (*c)++); /* a time-to-live is in no snapshot of Flink's */
+    look_put_num(b, c, (uint64_t)op->parallelism);
+    look_put_num(b, c, (uint64_t)op->max_parallelism);
+    look_put_str(b, c, id_of(f, op));
+}
+
+static enum rc list_keyed(const struct flink_look *f, const struct flink_operator *op,
+                          const struct flink_source_state *s, const struct flink_size *size,
+                          struct row_writer *w, struct err *err)
+{
+    const char *kind = s->form == FLINK_FORM_RAW_TIMERS ? "TIMERS_IN_RAW_KEYED_STATE"
+                                                        : flink_state_word(s->state);
+    struct batch_builder *b = row_writer_rows(w);
+    uint32_t c = 0;
+
+    put_state(f, op, s->state->name, kind, size, b, &c);
+    put_type(f, s->key, b, &c);
+    put_type(f, s->state->namespace, b, &c);
+    put_type(f, s->state->user_key, b, &c);
+    put_type(f, s->state->value, b, &c);
+    batch_row_end(b, ROW_INSERT);
+    return row_writer_next(w, err);
+}
+
+static const struct flink_list *find_list(const struct flink_subtask *s, struct bytes name)
+{
+    for (size_t i = 0; i < s->managed.list_count; i++)
+        if (bytes_eq(s->managed.lists[i].name, name))
+            return &s->managed.lists[i];
+    return NULL;
+}
+
+/* Whether no subtask before this one has the list. */
+static bool is_first(const struct flink_operator *op, size_t subtask, struct bytes name)
+{
+    for (size_t s = 0; s < subtask; s++)
+        if (find_list(&op->subtasks[s], name) != NULL)
+            return false;
+    return true;
+}
+
+/* Items of a list in every subtask; of a broadcast state the entries of each copy. */
+static enum rc measure_list(struct flink_look *f, const struct flink_operator *op,
+                            struct bytes name, struct flink_size *size, struct err *err)
+{
+    struct arena *arena = arena_new(0);
+    struct flink_lists *lists = NULL;
+    enum rc rc = RC_OK;
+
+    *size = (struct flink_size){.exact = true};
+    for (size_t s = 0; s < op->subtask_count; s++) {
+        const struct flink_list *list = find_list(&op->subtasks[s], name);
+
+        if (list == NULL)
+            continue;
+        flink_lists_close(lists);
+        lists = NULL;
+        GOTO_IF_ERR(flink_lists_open(f->look->cli->env.fs, f->dir, &op->subtasks[s].managed, &lists,
+                                     err));
+        for (size_t i = 0; i < list->offset_count; i++) {
+            struct flink_value value;
+            struct bytes bytes;
+
+            arena_reset(arena);
+            GOTO_IF_ERR(flink_lists_item(lists, list, i, arena, &bytes, &value, err));
+            size->entries += list->mode == FLINK_BROADCAST ? value.part_count / 2 : 1;
+            size->value_bytes += bytes.len;
+        }
+    }
+out:
+    flink_lists_close(lists);
+    arena_free(arena);
+    return rc;
+}
+
+static const char *list_word(const struct flink_list *list)
+{
+    return list->mode == FLINK_UNION       ? "OPERATOR_LIST UNION"
+           : list->mode == FLINK_BROADCAST ? "BROADCAST"
+                                           : "OPERATOR_LIST SPLIT_DISTRIBUTE";
+}
+
+static enum rc list_list(struct flink_look *f, const struct flink_operator *op, size_t subtask,
+                         const struct flink_list *list, struct row_writer *w, struct err *err)
+{
+    struct batch_builder *b = row_writer_rows(w);
+    struct flink_lists *lists;
+    const struct flink_state *s;
+    struct flink_size size;
+    uint32_t c = 0;
+
+    RETURN_IF_ERR(measure_list(f, op, list->name, &size, err));
+    RETURN_IF_ERR(flink_lists_open(f->look->cli->env.fs, f->dir, &op->subtasks[subtask].managed,
+                                   &lists, err));
+    s = flink_lists_state(lists, list);
+    put_state(f, op, list->name, list_word(list), &size, b, &c);
+    batch_append_null(b, c++);
+    batch_append_null(b, c++);
+    put_type(f, s == NULL ? NULL : s->key, b, &c);
+    put_type(f, s == NULL ? NULL : s->value, b, &c);
+    flink_lists_close(lists);
+    batch_row_end(b, ROW_INSERT);
+    return row_writer_next(w, err);
+}
+
+static enum rc list_lists(struct flink_look *f, const struct flink_operator *op,
+                          struct row_writer *w, struct err *err)
+{
+    for (size_t s = 0; s < op->subtask_count; s++)
+        for (size_t i = 0; i < op->subtasks[s].managed.list_count; i++) {
+            const struct flink_list *list = &op->subtasks[s].managed.lists[i];
+
+            if (is_first(op, s, list->name))
+                RETURN_IF_ERR(list_list(f, op, s, list, w, err));
+        }
+    return RC_OK;
+}
+
+static enum rc list_operator(struct flink_look *f, const struct flink_operator *op,
+                             struct row_writer *w, struct err *err)
+{
+    const struct flink_source_state *states;
+    struct flink_source *source;
+    struct flink_size *sizes;
+    size_t count;
+    enum rc rc;
+
+    RETURN_IF_ERR(open_source(f, op, &source, err));
+    count = flink_source_states(source, &states);
+    sizes = mem_calloc(count + 1, sizeof *sizes);
+    GOTO_IF_ERR(flink_source_sizes(source, sizes, err));
+    for (size_t i = 0; i < count; i++)
+        GOTO_IF_ERR(list_keyed(f, op, &states[i], &sizes[i], w, err));
+    rc = list_lists(f, op, w, err);
+out:
+    mem_free(sizes);
+    flink_source_close(source);
+    return rc;
+}
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+struct tally {
+    const struct flink_look *f;
+    const struct flink_operator *op;
+    struct bytes state;
+    struct row_writer *w;
+    int64_t group; /* -1: of all */
+    struct flink_size size;
+};
+
+static enum rc put_tally(struct tally *t, struct err *err)
+{
+    struct batch_builder *b = row_writer_rows(t->w);
+    uint32_t c = 0;
+
+    look_put_text(b, &c, word_of(t->f, t->op));
+    look_put_text(b, &c, t->state);
+    if (t->group < 0)
+        batch_append_null(b, c++);
+    else
+        look_put_num(b, &c, (uint64_t)t->group);
+    look_put_num(b, &c, t->size.entries);
+    look_put_num(b, &c, t->size.key_bytes);
+    look_put_num(b, &c, t->size.value_bytes);
+    batch_row_end(b, ROW_INSERT);
+    t->size = (struct flink_size){0};
+    return row_writer_next(t->w, err);
+}
+
+static enum rc count_state(struct flink_look *f, const struct flink_operator *op,
+                           struct bytes state, struct flink_source *source, struct row_writer *w,
+                           struct err *err)
+{
+    struct tally t = {.f = f, .op = op, .state = state, .w = w, .group = f->look->group};
+    uint32_t prefix_len = keygroup_prefix_len((uint32_t)op->max_parallelism);
+    bool per_group = f->look->per_group;
+    struct bytes key, value;
+
+    flink_walk_begin(source, state, groups_of(f->look, op), (struct bytes){0});
+    for (;;) {
+        RETURN_IF_ERR(flink_walk_next(source, &key, &value, err));
+        if (key.data == NULL)
+            break;
+        if (per_group && keygroup_get_prefix(key.data, prefix_len) != t.group) {
+            if (t.size.entries > 0)
+                RETURN_IF_ERR(put_tally(&t, err));
+            t.group = keygroup_get_prefix(key.data, prefix_len);
+        }
+        t.size.entries++;
+        t.size.key_bytes += key.len;
+        t.size.value_bytes += value.len;
+    }
+    return per_group && t.size.entries == 0 ? RC_OK : put_tally(&t, err);
+}
+
+static enum rc count_operator(struct flink_look *f, const struct flink_operator *op,
+                              struct row_writer *w, struct err *err)
+{
+    const struct flink_source_state *states;
+    struct flink_source *source;
+    size_t count;
+    enum rc rc = RC_OK;
+
+    RETURN_IF_ERR(open_source(f, op, &source, err));
+    count = flink_source_states(source, &states);
+    for (size_t i = 0; i < count && rc == RC_OK; i++)
+        if (look_wants_name(f->look, states[i].state->name))
+            rc = count_state(f, op, states[i].state->name, source, w, err);
+    flink_source_close(source);
+    return rc;
+}
+
+/* `list_operator` or `count_operator` of all that are asked for. */
+static enum rc each_operator(struct flink_look *f, const struct plain_column *columns,
+                             uint32_t column_count,
+                             enum rc (*fn)(struct flink_look *f, const struct flink_operator *op,
+                                           struct row_writer *w, struct err *err),
+                             struct err *err)
+{
+    struct schema schema = look_schema(f->look->cli->arena, columns, column_count);
+    struct row_writer *w = row_writer_new(&schema, f->look->format);
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; rc == RC_OK && i < f->meta.operator_count; i++)
+        if (is_operator(f, &f->meta.operators[i]) && !f->meta.operators[i].finished)
+            rc = fn(f, &f->meta.operators[i], w, err);
+    if (rc == RC_OK)
+        rc = row_writer_finish(w, err);
+    row_writer_free(w);
+    return rc;
+}
+
+/* ---- entries of one state -------------------------------------------------------------------- */
+
+struct reading {
+    struct flink_look *f;
+    const struct flink_operator *op;
+    const struct flink_source_state *state;
+    struct flink_source *source;
+    struct flink_columns *columns;
+    struct row_writer *w;
+    uint64_t printed;
+};
+
+static enum rc print_walk(struct reading *r, struct key_group_range groups, struct bytes prefix,
+                          struct err *err)
+{
+    int64_t limit = r->f->look->limit;
+    struct bytes key, value;
+
+    flink_walk_begin(r->source, r->state->state->name, groups, prefix);
+    while (limit < 0 || r->printed < (uint64_t)limit) {
+        enum rc rc;
+
+        RETURN_IF_ERR(flink_walk_next(r->source, &key, &value, err));
+        if (key.data == NULL)
+            return RC_OK;
+        rc = flink_columns_append(r->columns, key, value, row_writer_rows(r->w), err);
+        if (rc != RC_OK)
+            return err_wrap(err, rc, "operator %s: state %s: entry %" PRIu64,
+                            shown(r->f, word_of(r->f, r->op)),
+                            shown(r->f, r->state->state->name), r->printed);
+        RETURN_IF_ERR(row_writer_next(r->w, err));
+        r->printed++;
+    }
+    return RC_OK;
+}
+
+/* A key whose hash only its own class knows may lie in any key group: all of them are asked. */
+static enum rc print_key(struct reading *r, struct err *err)
+{
+    uint32_t count = (uint32_t)r->op->max_parallelism, group = 0, prefix_len;
+    struct buf key = {0}, prefix = {0};
+    bool known;
+    enum rc rc;
+
+    if (r->state->state->kind == FLINK_STATE_TIMERS)
+        return err_set(err, RC_UNSUPPORTED, "--key: timers lie by their time, not by their key");
+    prefix_len = keygroup_prefix_len(count);
+    GOTO_IF_ERR(
+        flink_key_of_text(r->state->key, r->f->look->key, count, &key, &group, &known, err));
+    for (uint32_t g = known ? group : 0; g <= (known ? group : count - 1); g++) {
+        buf_clear(&prefix);
+        buf_reserve(&prefix, prefix_len);
+        keygroup_put_prefix(prefix.data, prefix_len, g);
+        prefix.len = prefix_len;
+        buf_append(&prefix, key.data, key.len);
+        GOTO_IF_ERR(print_walk(r, (struct key_group_range){g, g}, buf_bytes(&prefix), err));
+    }
+    if (r->printed == 0)
+        cli_say(r->f->look->cli, "state %s has no entry of that key",
+                shown(r->f, r->state->state->name));
+out:
+    buf_release(&key);
+    buf_release(&prefix);
+    return rc;
+}
+
+static enum rc print_largest(struct reading *r, struct largest *top, struct err *err)
+{
+    const struct largest_item *items;
+    struct bytes key, value;
+    size_t count, owner;
+
+    flink_walk_begin(r->source, r->state->state->name, groups_of(r->f->look, r->op),
+                     (struct bytes){0});
+    for (;;) {
+        RETURN_IF_ERR(flink_walk_next(r->source, &key, &value, err));
+        if (key.data == NULL)
+            break;
+        RETURN_IF_ERR(flink_columns_owner(r->columns, key, &owner, err));
+        largest_add(top, bytes_of(key.data, owner), key.len + value.len);
+    }
+    count = largest_end(top, &items);
+    for (size_t i = 0; i < count; i++) {
+        RETURN_IF_ERR(flink_columns_append_size(r->columns, items[i].key, items[i].entries,
+                                                items[i].bytes, row_writer_rows(r->w), err));
+        RETURN_IF_ERR(row_writer_next(r->w, err));
+    }
+    return RC_OK;
+}
+
+static enum rc print_state(struct reading *r, struct err *err)
+{
+    struct look *l = r->f->look;
+    struct largest *top;
+    enum rc rc;
+
+    if (l->largest >= 0) {
+        top = largest_new((size_t)l->largest);
+        rc = print_largest(r, top, err);
+        largest_free(top);
+    } else if (l->key != NULL) {
+        rc = print_key(r, err);
+    } else {
+        rc = print_walk(r, groups_of(l, r->op), (struct bytes){0}, err);
+    }
+    return rc == RC_OK ? row_writer_finish(r->w, err) : rc;
+}
+
+static enum rc read_state(struct flink_look *f, const struct flink_operator *op, struct bytes name,
+                          struct err *err)
+{
+    struct reading r = {.f = f, .op = op};
+    enum rc rc;
+
+    if (f->look->group >= op->max_parallelism)
+        return err_set(err, RC_INVALID, "--key-group %" PRId64 ": operator %s has key groups 0..%d",
+                       f->look->group, shown(f, word_of(f, op)), op->max_parallelism - 1);
+    RETURN_IF_ERR(open_source(f, op, &r.source, err));
+    r.state = flink_source_find(r.source, name);
+    ASSERT(r.state != NULL);
+    r.columns =
+        flink_columns_new(r.state, (uint32_t)op->max_parallelism, f->look->largest >= 0);
+    r.w = row_writer_new(flink_columns_schema(r.columns), f->look->format);
+    rc = print_state(&r, err);
+    row_writer_free(r.w);
+    flink_columns_free(r.columns);
+    flink_source_close(r.source);
+    return rc;
+}
+
+/* ---- lists without keys ---------------------------------------------------------------------- */
+
+struct list_reading {
+    struct flink_look *f;
+    const struct flink_operator *op;
+    struct bytes name;
+    struct arena *arena, *item;
+    struct schema schema;
+    struct flink_value_columns *map_key, *value;
+    struct row_writer *w;
+    uint64_t printed;
+};
+
+/* Columns by the serializers of the first subtask that has the list. */
+static void plan_list(struct list_reading *r, const struct flink_state *s)
+{
+    bool broadcast = s != NULL && s->kind == FLINK_STATE_BROADCAST;
+    static const char *const names[] = {"subtask", "item"};
+
+    r->schema.rowtime = -1;
+    r->schema.fields =
+        ARENA_ARRAY(r->arena, 2 * FLINK_VALUE_COLUMNS_MAX + 8, struct schema_field);
+    for (size_t i = 0; i < 2; i++)
+        r->schema.fields[r->schema.field_count++] =
+            (struct schema_field){names[i], type_of(TYPE_BIGINT)};
+    if (broadcast)
+        r->map_key = flink_value_columns_add(s->key, "map_key", &r->schema, r->arena);
+    r->value = flink_value_columns_add(s == NULL ? NULL : s->value, "value", &r->schema, r->arena);
+    r->w = row_writer_new(&r->schema, r->f->look->format);
+}
+
+static enum rc put_item(struct list_reading *r, const struct flink_subtask *subtask, size_t i,
+                        const struct flink_value *key, const struct flink_value *value,
+                        struct err *err)
+{
+    struct batch_builder *b = row_writer_rows(r->w);
+    uint32_t c = 0;
+
+    look_put_num(b, &c, subtask->index);
+    look_put_num(b, &c, i);
+    if (r->map_key != NULL)
+        flink_value_columns_put(r->map_key, key, b);
+    flink_value_columns_put(r->value, value, b);
+    batch_row_end(b, ROW_INSERT);
+    r->printed++;
+    return row_writer_next(r->w, err);
+}
+
+static bool is_enough(const struct list_reading *r)
+{
+    return r->f->look->limit >= 0 && r->printed >= (uint64_t)r->f->look->limit;
+}
+
+static enum rc print_items(struct list_reading *r, struct flink_lists *lists,
+                           const struct flink_subtask *subtask, const struct flink_list *list,
+                           struct err *err)
+{
+    for (size_t i = 0; i < list->offset_count && !is_enough(r); i++) {
+        struct flink_value value;
+        struct bytes bytes;
+
+        arena_reset(r->item);
+        RETURN_IF_ERR(flink_lists_item(lists, list, i, r->item, &bytes, &value, err));
+        if (r->map_key == NULL) {
+            RETURN_IF_ERR(put_item(r, subtask, i, NULL, &value, err));
+            continue;
+        }
+        for (size_t k = 0; k + 1 < value.part_count && !is_enough(r); k += 2)
+            RETURN_IF_ERR(
+                put_item(r, subtask, k / 2, &value.parts[k], &value.parts[k + 1], err));
+    }
+    return RC_OK;
+}
+
+static enum rc print_list(struct list_reading *r, struct err *err)
+{
+    for (size_t s = 0; s < r->op->subtask_count && !is_enough(r); s++) {
+        const struct flink_subtask *subtask = &r->op->subtasks[s];
+        const struct flink_list *list = find_list(subtask, r->name);
+        struct flink_lists *lists;
+        enum rc rc;
+
+        if (list == NULL)
+            continue;
+        RETURN_IF_ERR(flink_lists_open(r->f->look->cli->env.fs, r->f->dir, &subtask->managed,
+                                       &lists, err));
+        if (r->w == NULL)
+            plan_list(r, flink_lists_state(lists, list));
+        rc = print_items(r, lists, subtask, list, err);
+        flink_lists_close(lists);
+        if (rc != RC_OK)
+            return err_wrap(err, rc, "operator %s subtask %u: state %s",
+                            shown(r->f, word_of(r->f, r->op)), subtask->index,
+                            shown(r->f, r->name));
+    }
+    if (r->w == NULL)
+        plan_list(r, NULL); /* --limit 0 */
+    return row_writer_finish(r->w, err);
+}
+
+static enum rc read_list(struct flink_look *f, const struct flink_operator *op, struct bytes name,
+                         struct err *err)
+{
+    struct list_reading r = {
+        .f = f, .op = op, .name = name, .arena = arena_new(0), .item = arena_new(0)};
+    struct look *l = f->look;
+    enum rc rc;
+
+    if (l->key != NULL || l->group >= 0 || l->largest >= 0)
+        rc = err_set(err, RC_INVALID, "state %s is a list without keys", shown(f, name));
+    else
+        rc = print_list(&r, err);
+    row_writer_free(r.w);
+    if (r.map_key != NULL)
+        flink_value_columns_release(r.map_key);
+    if (r.value != NULL)
+        flink_value_columns_release(r.value);
+    arena_free(r.item);
+    arena_free(r.arena);
+    return rc;
+}
+
+/* ---- which one ------------------------------------------------------------------------------- */
+
+struct found {
+    const struct flink_operator *op;
+    struct bytes name;
+    bool keyed;
+};
+struct findings {
+    struct found *items;
+    size_t count, cap, keyed_count, keyed_at;
+};
+
+static void add_found(struct findings *all, const struct flink_operator *op, struct bytes name,
+                      bool keyed)
+{
+    if (all->count == all->cap) {
+        all->cap = all->cap == 0 ? 16 : 2 * all->cap;
+        all->items = mem_realloc(all->items, all->cap * sizeof *all->items);
+    }
+    all->keyed_count += keyed;
+    all->keyed_at = keyed ? all->count : all->keyed_at;
+    all->items[all->count++] = (struct found){op, name, keyed};
+}
+
+/* All states of an operator that were asked for. */
+static enum rc find_in(struct flink_look *f, const struct flink_operator *op,
+                       struct findings *all, struct err *err)
+{
+    const struct flink_source_state *states;
+    struct flink_source *source;
+    size_t count;
+
+    RETURN_IF_ERR(
+        flink_source_open(f->look->cli->env.fs, op, f->dir, f->look->scratch, &source, err));
+    count = flink_source_states(source, &states);
+    for (size_t i = 0; i < count; i++)
+        if (look_wants_name(f->look, states[i].state->name))
+            add_found(all, op, arena_bytes_copy(f->look->cli->arena, states[i].state->name), true);
+    flink_source_close(source);
+    for (size_t s = 0; s < op->subtask_count; s++)
+        for (size_t i = 0; i < op->subtasks[s].managed.list_count; i++) {
+            struct bytes name = op->subtasks[s].managed.lists[i].name;
+
+            if (look_wants_name(f->look, name) && is_first(op, s, name))
+                add_found(all, op, name, false);
+        }
+    return RC_OK;
+}
+
+static enum rc say_which(struct flink_look *f, const struct findings *all, struct err *err)
+{
+    struct buf text = {0};
+    enum rc rc;
+
+    buf_printf(&text, "%s: %s", f->dir,
+               all->count == 0
+                   ? "it has no such state; varve state PATH lists them"
+                   : "several states may be meant; say which with --operator and --name:");
+    for (size_t i = 0; i < all->count && i < 20; i++)
+        buf_printf(&text, "\n  --operator '%s' --name '%s'", id_of(f, all->items[i].op),
+                   shown(f, all->items[i].name));
+    rc = err_set(err, all->count == 0 ? RC_NOT_FOUND : RC_INVALID, "%s", buf_cstr(&text));
+    buf_release(&text);
+    return rc;
+}
+
+static enum rc read_one(struct flink_look *f, struct err *err)
+{
+    struct findings all = {0};
+    const struct found *meant = NULL;
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; i < f->meta.operator_count && rc == RC_OK; i++)
+        if (is_operator(f, &f->meta.operators[i]) && !f->meta.operators[i].finished)
+            rc = find_in(f, &f->meta.operators[i], &all, err);
+    if (all.count == 1)
+        meant = &all.items[0];
+    else if (f->look->name == NULL && all.keyed_count == 1)
+        meant = &all.items[all.keyed_at]; /* who names none means the keyed one */
+    if (rc == RC_OK && meant == NULL)
+        rc = say_which(f, &all, err);
+    else if (rc == RC_OK)
+        rc = meant->keyed ? read_state(f, meant->op, meant->name, err)
+                          : read_list(f, meant->op, meant->name, err);
+    mem_free(all.items);
+    return rc;
+}
+
+enum rc look_at_flink(struct look *l, const char *dir, struct err *err)
+{
+    struct flink_look f = {.look = l, .dir = dir};
+    enum rc rc;
+
+    GOTO_IF_ERR(read_metadata(&f, err));
+    cli_say(l->cli, "%s", dir);
+    if (l->count)
+        rc = each_operator(&f, look_count_columns, LOOK_COUNT_COLUMNS, count_operator, err);
+    else if (look_lists_states(l))
+        rc = each_operator(&f, look_list_columns, LOOK_LIST_COLUMNS, list_operator, err);
+    else
+        rc = read_one(&f, err);
+out:
+    buf_release(&f.file);
+    return rc;
+}
