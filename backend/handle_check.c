@@ -95,7 +95,7 @@ static enum rc check_database(struct fs *fs, const struct keyed_handle *h, const
     enum rc rc;
 
     check.bounds = rocks_bounds_of(h->range, keygroup_prefix_len(h->key_group_count), room);
-    rc = rocks_source_open(fs, h, dir, BRING_LOOK, -1, &source, err);
+    rc = rocks_source_open(fs, NULL, h, dir, BRING_LOOK, -1, &source, err);
     for (size_t i = 0; rc == RC_OK && i < rocks_cf_count(source.db); i++)
         rc = rocks_cf_files(rocks_cf_at(source.db, i), check_sst, &check, err);
     rocks_source_close(&source);
@@ -137,7 +137,7 @@ enum rc handle_file_states(struct fs *fs, const struct keyed_handle *h, const ch
 
     if (h->kind != KEYED_ROCKS)
         return RC_OK;
-    rc = rocks_source_open(fs, h, dir, BRING_LOOK, -1, &source, err);
+    rc = rocks_source_open(fs, NULL, h, dir, BRING_LOOK, -1, &source, err);
     for (size_t i = 0; rc == RC_OK && i < rocks_cf_count(source.db); i++) {
         owners.state = rocks_cf_name(rocks_cf_at(source.db, i));
         rc = rocks_cf_files(rocks_cf_at(source.db, i), tell_owner, &owners, err);

@@ -140,8 +140,8 @@ enum rocks_bring {
     BRING_LOOK_PROVEN,
 };
 /* max_open_files: the backend's; -1: no limit. */
-enum rc rocks_source_open(struct fs *fs, const struct keyed_handle *h, const char *dir,
-                          enum rocks_bring how, int max_open_files, struct rocks_source *out,
+enum rc rocks_source_open(struct fs *fs, struct fan_out *fan, const struct keyed_handle *h,
+                          const char *dir, enum rocks_bring how, int max_open_files, struct rocks_source *out,
                           struct err *err);
 void rocks_source_close(struct rocks_source *s);
 /* Keys of the groups; they lie in buf. */

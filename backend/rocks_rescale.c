@@ -116,8 +116,8 @@ static enum rc take_handle(struct rescale *r, size_t i, const struct keyed_handl
     enum rc rc;
 
     RETURN_IF_ERR(core_restore_states(&r->b->core, h, "handle", r->arena, &states, err));
-    rc = rocks_source_open(r->b->core.env->fs, h, dir, r->later ? BRING_LATER : BRING_PROVEN,
-                           r->max_open_files, source, err);
+    rc = rocks_source_open(r->b->core.env->fs, r->b->core.env->fan, h, dir,
+                           r->later ? BRING_LATER : BRING_PROVEN, r->max_open_files, source, err);
     if (rc == RC_OK)
         rc = take_families(r, source, states, taken, err);
     rocks_close(source->db); /* its files stay until the families are made */

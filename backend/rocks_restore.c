@@ -5,6 +5,7 @@
 #define SCAN_BATCH 1024u
 #define SOURCE_FILES 64 /* open at a time of a database that is read once */
 #define SCAN_BYTES (4u << 20)
+#define FAN_BYTES_MIN (8u << 20) /* what is digested by several threads */
 
 /* ---- files of a handle into a directory ------------------------------------------------------ */
 
@@ -115,21 +116,49 @@ static enum rc bring_file(struct fs *fs, const struct state_file *f, enum rocks_
     return RC_OK;
 }
 
-static enum rc bring_files(struct fs *fs, const struct keyed_handle *h, const char *dir,
-                           enum rocks_bring how,
-                           struct local_file *local, struct err *err)
-{
-    RETURN_IF_ERR(rocks_scratch_dir(fs, dir, err));
-    for (size_t i = 0; i < h->file_count; i++) {
-        char to[FS_PATH_MAX];
+struct bringing {
+    struct fs *fs;
+    const struct keyed_handle *h;
+    const char *dir;
+    enum rocks_bring how;
+    struct local_file *local;
+};
 
-        if (!name_is_plain(h->files[i].local_name))
-            return err_set(err, RC_CORRUPT, "handle names the file \"%s\"",
-                           h->files[i].local_name == NULL ? "" : h->files[i].local_name);
-        RETURN_IF_ERR(path_join(to, sizeof to, dir, h->files[i].local_name, err));
-        RETURN_IF_ERR(bring_file(fs, &h->files[i], how, to, &local[i], err));
+/* On any thread. */
+static enum rc bring_one(void *ctx, size_t i, struct err *err)
+{
+    const struct bringing *x = ctx;
+    const struct state_file *f = &x->h->files[i];
+    char to[FS_PATH_MAX];
+
+    if (!name_is_plain(f->local_name))
+        return err_set(err, RC_CORRUPT, "handle names the file \"%s\"",
+                       f->local_name == NULL ? "" : f->local_name);
+    RETURN_IF_ERR(path_join(to, sizeof to, x->dir, f->local_name, err));
+    return bring_file(x->fs, f, x->how, to, &x->local[i], err);
+}
+
+/* Whether bringing is more than a link: a thread costs more than that. */
+static bool reads_files(const struct keyed_handle *h, enum rocks_bring how)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < h->file_count; i++) {
+        if (h->files[i].scope != FILE_INLINE && path_is_remote(h->files[i].resolved_path))
+            return true;
+        bytes += h->files[i].size_bytes;
     }
-    return RC_OK;
+    return (how == BRING_PROVEN || how == BRING_LOOK_PROVEN) && bytes >= FAN_BYTES_MIN;
+}
+
+static enum rc bring_files(struct fs *fs, struct fan_out *fan, const struct keyed_handle *h,
+                           const char *dir, enum rocks_bring how, struct local_file *local,
+                           struct err *err)
+{
+    struct bringing x = {fs, h, dir, how, local};
+
+    RETURN_IF_ERR(rocks_scratch_dir(fs, dir, err));
+    return fan_out_run(reads_files(h, how) ? fan : NULL, h->file_count, bring_one, &x, err);
 }
 
 /* ---- live files against the handle (C13) ----------------------------------------------------- */
@@ -189,13 +218,13 @@ static enum rc check_families(const struct rocks_db *db, const struct keyed_hand
 }
 
 /* A database of the handle's files in the directory of `config`. */
-static enum rc open_handle(struct fs *fs, const struct keyed_handle *h, enum rocks_bring how,
-                           struct local_file *local, const struct rocks_config *config,
+static enum rc open_handle(struct fs *fs, struct fan_out *fan, const struct keyed_handle *h,
+                           enum rocks_bring how, struct local_file *local, const struct rocks_config *config,
                            struct rocks_db **out, struct err *err)
 {
     enum rc rc;
 
-    RETURN_IF_ERR(bring_files(fs, h, config->dir, how, local, err));
+    RETURN_IF_ERR(bring_files(fs, fan, h, config->dir, how, local, err));
     RETURN_IF_ERR(rocks_open(config, out, err));
     rc = check_live_files(*out, h, err);
     if (rc == RC_OK)
@@ -215,8 +244,8 @@ static bool handle_has_totals(const void *handle, const char *family)
     return d != NULL && state_desc_has_totals(d);
 }
 
-enum rc rocks_source_open(struct fs *fs, const struct keyed_handle *h, const char *dir,
-                          enum rocks_bring how, int max_open_files, struct rocks_source *out,
+enum rc rocks_source_open(struct fs *fs, struct fan_out *fan, const struct keyed_handle *h,
+                          const char *dir, enum rocks_bring how, int max_open_files, struct rocks_source *out,
                           struct err *err)
 {
     struct rocks_config config = {.dir = dir,
@@ -232,7 +261,7 @@ enum rc rocks_source_open(struct fs *fs, const struct keyed_handle *h, const cha
     *out = (struct rocks_source){.handle = h};
     RETURN_IF_ERR(fs_remove_tree(fs, dir, err));
     out->files = mem_calloc(h->file_count, sizeof *out->files);
-    rc = open_handle(fs, h, how, out->files, &config, &out->db, err);
+    rc = open_handle(fs, fan, h, how, out->files, &config, &out->db, err);
     if (rc != RC_OK)
         rocks_source_close(out);
     return rc;
@@ -333,7 +362,7 @@ enum rc rocks_restore_read(const struct env *env, const char *scratch_dir,
         return err_set(err, RC_INVALID, "restoring a rocksdb handle needs a local directory");
     range = key_group_range_meet(range, h->range);
     RETURN_IF_ERR(path_join(dir, sizeof dir, scratch_dir, "from", err));
-    rc = rocks_source_open(env->fs, h, dir, BRING_LOOK_PROVEN, -1, &source, err);
+    rc = rocks_source_open(env->fs, env->fan, h, dir, BRING_LOOK_PROVEN, -1, &source, err);
     for (size_t i = 0; rc == RC_OK && i < h->state_count && range.first <= range.last; i++) {
         struct rocks_cf *cf = rocks_cf_find(source.db, h->states[i].name);
 
@@ -440,7 +469,8 @@ static enum rc copy_handle(struct rocks_backend *b, const struct keyed_handle *h
 
     GOTO_IF_ERR(core_restore_states(&b->core, h, "handle", arena, &states, err));
     GOTO_IF_ERR(path_join(dir, sizeof dir, b->local_dir, "from", err));
-    rc = rocks_source_open(b->core.env->fs, h, dir, BRING_PROVEN, max_open_files, &source, err);
+    rc = rocks_source_open(b->core.env->fs, b->core.env->fan, h, dir, BRING_PROVEN, max_open_files,
+                           &source, err);
     for (size_t i = 0; rc == RC_OK && i < h->state_count && range.first <= range.last; i++) {
         struct rocks_cf *from = rocks_cf_find(source.db, h->states[i].name);
 
@@ -526,8 +556,8 @@ static enum rc take_over(struct rocks_backend *b, const struct keyed_handle *h, 
 
     config.create = false;
     b->opening = h;
-    rc = open_handle(b->core.env->fs, h, later ? BRING_LATER : BRING_PROVEN, local, &config, &b->db,
-                     err);
+    rc = open_handle(b->core.env->fs, b->core.env->fan, h, later ? BRING_LATER : BRING_PROVEN, local,
+                     &config, &b->db, err);
     b->opening = NULL;
     if (rc != RC_OK)
         return rc;

@@ -163,15 +163,24 @@ static void look_for_expired(struct rocks_backend *b, const struct rocks_snapsho
 
 /* ---- files of an image ----------------------------------------------------------------------- */
 
+/* An SST of the image. */
+struct sst {
+    uint64_t size_bytes;
+    struct digest128 digest;
+    bool known; /* the digest */
+};
 struct image {
     struct rocks_backend *backend;
     struct snapshot_target *target;
-    struct arena *arena;
     const char *dir;
     char **names;
     size_t name_count;
+    struct sst *ssts; /* the first sst_count names */
+    size_t sst_count;
     struct state_file *files;
     size_t file_count;
+    struct mutex mutex; /* several threads fill in what is in the arena */
+    struct arena *arena GUARDED_BY(mutex);
 };
 
 static bool has_suffix(const char *s, const char *suffix)
@@ -193,24 +202,72 @@ static enum rc note_name(void *ctx, const char *name, struct err *err)
     return RC_OK;
 }
 
-static enum rc publish_sst(struct image *im, const char *name, const char *path, struct err *err)
+static enum rc check_cancelled(const struct image *im, size_t done, struct err *err)
 {
-    struct fs *fs = im->backend->core.env->fs;
-    struct state_file *f = &im->files[im->file_count];
-    struct digest128 digest;
-    struct fs_stat st;
-    uint64_t size;
+    if (!im->target->ops->cancelled(im->target))
+        return RC_OK;
+    return err_set(err, RC_CANCELLED, "snapshot given up after %zu files", done);
+}
 
-    RETURN_IF_ERR(fs_stat(fs, path, &st, err));
-    size = st.size_bytes;
-    if (!incremental_find(im->backend->known, name, size, &digest)) {
-        RETURN_IF_ERR(digest_file(fs, path, &digest, &size, err));
-        incremental_add(im->backend->known, name, size, digest);
+/* What is known of each; *fresh: how many have no digest yet. */
+static enum rc look_at_ssts(struct image *im, size_t *fresh, struct err *err)
+{
+    *fresh = 0;
+    for (size_t i = 0; i < im->sst_count; i++) {
+        struct sst *f = &im->ssts[i];
+        char path[FS_PATH_MAX];
+        struct fs_stat st;
+
+        RETURN_IF_ERR(path_join(path, sizeof path, im->dir, im->names[i], err));
+        RETURN_IF_ERR(fs_stat(im->backend->core.env->fs, path, &st, err));
+        f->size_bytes = st.size_bytes;
+        f->known =
+            incremental_find(im->backend->known, im->names[i], st.size_bytes, &f->digest);
+        *fresh += !f->known;
     }
+    return RC_OK;
+}
+
+/* On any thread. */
+static enum rc publish_sst(void *ctx, size_t i, struct err *err)
+{
+    struct image *im = ctx;
+    struct sst *f = &im->ssts[i];
+    struct arena *own = arena_new(512);
+    struct state_file published;
+    char path[FS_PATH_MAX];
+    enum rc rc;
+
+    GOTO_IF_ERR(check_cancelled(im, i, err));
+    GOTO_IF_ERR(path_join(path, sizeof path, im->dir, im->names[i], err));
+    if (!f->known)
+        GOTO_IF_ERR(digest_file(im->backend->core.env->fs, path, &f->digest, &f->size_bytes, err));
+    GOTO_IF_ERR(im->target->ops->publish_shared(im->target, own, path, f->size_bytes, f->digest,
+                                                &published, err));
+    published.local_name = im->names[i];
+    mutex_lock(&im->mutex);
+    state_file_copy(im->arena, &published, &im->files[i]);
+    mutex_unlock(&im->mutex);
+out:
+    arena_free(own);
+    return rc;
+}
+
+/* Files that are digested or sent are so several at a time; for those that are there already a
+ * thread costs more than it saves. */
+static enum rc publish_ssts(struct image *im, struct err *err)
+{
+    struct fan_out *fan = im->backend->core.env->fan;
+    size_t fresh;
+
+    RETURN_IF_ERR(look_at_ssts(im, &fresh, err));
     RETURN_IF_ERR(
-        im->target->ops->publish_shared(im->target, im->arena, path, size, digest, f, err));
-    f->local_name = arena_strdup(im->arena, name); /* a publication fills the rest anew */
-    im->file_count++;
+        fan_out_run(fresh > 1 || im->target->far ? fan : NULL, im->sst_count, publish_sst, im, err));
+    for (size_t i = 0; i < im->sst_count; i++)
+        if (!im->ssts[i].known)
+            incremental_add(im->backend->known, im->names[i], im->ssts[i].size_bytes,
+                            im->ssts[i].digest);
+    im->file_count = im->sst_count;
     return RC_OK;
 }
 
@@ -237,25 +294,25 @@ out:
     return rc;
 }
 
-static enum rc publish_files(struct image *im, bool ssts, struct err *err)
+static enum rc publish_smalls(struct image *im, struct err *err)
 {
-    for (size_t i = 0; i < im->name_count; i++) {
+    for (size_t i = im->sst_count; i < im->name_count; i++) {
         char path[FS_PATH_MAX];
 
-        if (has_suffix(im->names[i], ".sst") != ssts)
-            continue;
-        if (im->target->ops->cancelled(im->target))
-            return err_set(err, RC_CANCELLED, "snapshot given up after %zu files", im->file_count);
+        RETURN_IF_ERR(check_cancelled(im, im->file_count, err));
         RETURN_IF_ERR(path_join(path, sizeof path, im->dir, im->names[i], err));
-        RETURN_IF_ERR(ssts ? publish_sst(im, im->names[i], path, err)
-                           : publish_small(im, im->names[i], path, err));
+        RETURN_IF_ERR(publish_small(im, im->names[i], path, err));
     }
     return RC_OK;
 }
 
+/* SSTs first. */
 static int compare_names(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    int rest_x = !has_suffix(x, ".sst"), rest_y = !has_suffix(y, ".sst");
+
+    return rest_x != rest_y ? rest_x - rest_y : strcmp(x, y);
 }
 
 /* CURRENT names the MANIFEST of the image: without both nothing opens. */
@@ -275,18 +332,22 @@ static enum rc check_image(const struct image *im, struct err *err)
 
 static enum rc publish_image(struct rocks_backend *b, const char *dir,
                              struct snapshot_target *target, struct arena *arena,
-                             struct keyed_handle *out, struct err *err)
+                             struct keyed_handle *out, struct err *err) NO_THREAD_SAFETY
 {
     struct image im = {.backend = b, .target = target, .arena = arena, .dir = dir};
     enum rc rc;
 
+    mutex_init(&im.mutex);
     GOTO_IF_ERR(fs_list(b->core.env->fs, dir, note_name, &im, err));
     GOTO_IF_ERR(check_image(&im, err));
     qsort(im.names, im.name_count, sizeof *im.names, compare_names);
+    while (im.sst_count < im.name_count && has_suffix(im.names[im.sst_count], ".sst"))
+        im.sst_count++;
+    im.ssts = mem_calloc(im.sst_count, sizeof *im.ssts);
     im.files = ARENA_ARRAY(arena, im.name_count, struct state_file);
     incremental_begin(b->known);
-    GOTO_IF_ERR(publish_files(&im, true, err));
-    GOTO_IF_ERR(publish_files(&im, false, err));
+    GOTO_IF_ERR(publish_ssts(&im, err));
+    GOTO_IF_ERR(publish_smalls(&im, err));
     incremental_end(b->known);
     out->files = im.files;
     out->file_count = im.file_count;
@@ -294,6 +355,8 @@ out:
     for (size_t i = 0; i < im.name_count; i++)
         mem_free(im.names[i]);
     mem_free(im.names);
+    mem_free(im.ssts);
+    mutex_release(&im.mutex);
     return rc;
 }
 

@@ -40,6 +40,7 @@ struct snapshot_target_ops {
 };
 struct snapshot_target {
     const struct snapshot_target_ops *ops;
+    bool far; /* files go to a server: it pays to send several at a time, whatever is known of them */
 };
 
 #endif

@@ -45,7 +45,7 @@ enum rc state_reader_open(struct fs *fs, const struct keyed_handle *h, const cha
     switch (h->kind) {
     case KEYED_ROCKS:
         r->dir = mem_strdup(dir);
-        rc = rocks_source_open(fs, h, dir, BRING_LOOK, -1, &r->source, err);
+        rc = rocks_source_open(fs, NULL, h, dir, BRING_LOOK, -1, &r->source, err);
         break;
     case KEYED_STREAM:
         rc = keyed_stream_open(fs, h, false, &r->stream, err);

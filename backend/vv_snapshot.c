@@ -313,7 +313,7 @@ static const struct snapshot_target_ops sink_ops = {
 static enum rc write_to_sink(vv_snapshot *snapshot, const vv_sink *sink, vv_handle **out,
                              struct err *err)
 {
-    struct sink_target target = {{&sink_ops}, sink, snapshot};
+    struct sink_target target = {{.ops = &sink_ops}, sink, snapshot};
 
     CHECK_NULL(out);
     *out = NULL;

@@ -4,6 +4,7 @@
 #define VARVE_BASE_ENV_H
 
 #include "base/clock.h"
+#include "base/fan_out.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/rng.h"
@@ -12,6 +13,7 @@ struct env {
     struct fs *fs;
     struct clock *clock;
     struct log *log;
+    struct fan_out *fan; /* for work on many files; NULL: all on the caller's thread */
     uint64_t seed; /* who needs random numbers seeds its own rng from this (0: from the OS) and its name */
 };
 /* A generator of its own for `purpose` ("job-id", "sink-uuid"): seeded by env->seed and purpose, or by the

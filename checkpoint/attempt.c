@@ -77,7 +77,7 @@ static enum rc remove_attempt_dir(struct storage_attempt *a, struct err *err)
     enum rc rc = storage_may_delete(a->storage, a->dir, err);
 
     if (rc == RC_OK)
-        rc = snapshot_dir_remove(&a->storage->env, a->dir, err);
+        rc = snapshot_dir_remove(&a->storage->clean_env, a->dir, err);
     if (rc != RC_OK)
         storage_note_undone(a->storage, a->dir, a->checkpoint_id, false, true);
     return rc;
@@ -548,6 +548,7 @@ struct snapshot_target *storage_attempt_target(struct storage_attempt *a, const 
     struct attempt_target *t = mem_calloc(1, sizeof *t);
 
     t->base.ops = &target_ops;
+    t->base.far = a->place != ATTEMPT_MEMORY && path_is_remote(a->dir);
     t->attempt = a;
     t->owner = mem_strdup(owner);
     mutex_lock(&a->mutex);

@@ -2,6 +2,7 @@
 #include "checkpoint/recovery.h"
 
 #include "base/arena.h"
+#include "base/thread.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/recovery_priv.h"
 
@@ -68,30 +69,34 @@ out:
 struct file_check {
     struct fs *fs;
     bool digests;
-    struct arena *arena;
-    struct recovery_fault *faults;
+    struct recovery_fault *files; /* with a reason: those that are wrong */
+    struct digest128 *wanted;     /* theirs */
     size_t count, cap;
+    struct mutex mutex; /* several look at a time */
+    struct arena *arena GUARDED_BY(mutex);
 };
 
-static void add_fault(struct file_check *c, const struct operator_meta *op,
-                      const struct subtask_state *subtask, const struct state_file *file,
-                      const char *reason)
+static enum rc note_file(void *ctx, const struct operator_meta *op,
+                         const struct subtask_state *subtask, struct state_file *file,
+                         struct err *err UNUSED)
 {
-    if (c->count == c->cap) {
-        struct recovery_fault *old = c->faults;
+    struct file_check *c = ctx;
 
-        c->cap = c->cap == 0 ? 8 : c->cap * 2;
-        c->faults = ARENA_ARRAY(c->arena, c->cap, struct recovery_fault);
-        if (c->count > 0)
-            memcpy(c->faults, old, c->count * sizeof *old);
+    if (file->scope == FILE_INLINE)
+        return RC_OK; /* proven by metadata_check */
+    if (c->count == c->cap) {
+        c->cap = c->cap == 0 ? 64 : c->cap * 2;
+        c->files = mem_realloc(c->files, c->cap * sizeof *c->files);
+        c->wanted = mem_realloc(c->wanted, c->cap * sizeof *c->wanted);
     }
-    c->faults[c->count++] = (struct recovery_fault){
+    c->wanted[c->count] = file->digest;
+    c->files[c->count++] = (struct recovery_fault){
         .operator_name = op->name,
         .subtask_index = subtask->subtask_index,
         .path = file->resolved_path,
         .size_bytes = file->size_bytes,
-        .reason = reason,
     };
+    return RC_OK;
 }
 
 enum rc recovery_look_at_file(struct fs *fs, const char *path, uint64_t size_bytes,
@@ -129,38 +134,58 @@ const char *recovery_digest_fault(struct digest128 found, struct digest128 want,
     return arena_printf(arena, "digest differs: %s instead of %s", found_hex, want_hex);
 }
 
-static enum rc check_file(void *ctx, const struct operator_meta *op,
-                          const struct subtask_state *subtask, struct state_file *file,
-                          struct err *err)
+/* On any thread. */
+static enum rc check_file(void *ctx, size_t i, struct err *err)
 {
     struct file_check *c = ctx;
+    struct recovery_fault *f = &c->files[i];
+    struct arena *own = arena_new(256);
     struct digest128 found;
     const char *reason;
     struct fs_stat st;
     uint64_t size;
+    enum rc rc;
 
-    if (file->scope == FILE_INLINE)
-        return RC_OK; /* proven by metadata_check */
-    RETURN_IF_ERR(recovery_look_at_file(c->fs, file->resolved_path, file->size_bytes, c->arena, &st,
-                                        &reason, err));
+    GOTO_IF_ERR(recovery_look_at_file(c->fs, f->path, f->size_bytes, own, &st, &reason, err));
     if (reason == NULL && c->digests) {
-        RETURN_IF_ERR(digest_file(c->fs, file->resolved_path, &found, &size, err));
-        reason = recovery_digest_fault(found, file->digest, c->arena);
+        GOTO_IF_ERR(digest_file(c->fs, f->path, &found, &size, err));
+        reason = recovery_digest_fault(found, c->wanted[i], own);
     }
-    if (reason != NULL)
-        add_fault(c, op, subtask, file, reason);
-    return RC_OK;
+    if (reason != NULL) {
+        mutex_lock(&c->mutex);
+        f->reason = arena_strdup(c->arena, reason);
+        mutex_unlock(&c->mutex);
+    }
+out:
+    arena_free(own);
+    return rc;
 }
 
-enum rc recovery_check_files(struct fs *fs, const struct checkpoint_metadata *m, bool digests,
-                             struct arena *arena, struct recovery_fault **faults,
-                             size_t *fault_count, struct err *err)
+/* A look at a local file is over before a thread has begun. */
+static bool pays(const struct file_check *c)
 {
-    struct file_check c = {.fs = fs, .digests = digests, .arena = arena};
-    enum rc rc = metadata_each_file(m, check_file, &c, err);
+    return c->digests || (c->count > 0 && path_is_remote(c->files[0].path));
+}
 
-    *faults = c.faults;
-    *fault_count = c.count;
+enum rc recovery_check_files(const struct env *env, const struct checkpoint_metadata *m,
+                             bool digests, struct arena *arena, struct recovery_fault **faults,
+                             size_t *fault_count, struct err *err) NO_THREAD_SAFETY
+{
+    struct file_check c = {.fs = env->fs, .digests = digests, .arena = arena};
+    enum rc rc;
+
+    *fault_count = 0;
+    mutex_init(&c.mutex);
+    GOTO_IF_ERR(metadata_each_file(m, note_file, &c, err));
+    GOTO_IF_ERR(fan_out_run(pays(&c) ? env->fan : NULL, c.count, check_file, &c, err));
+    *faults = ARENA_ARRAY(arena, c.count, struct recovery_fault);
+    for (size_t i = 0; i < c.count; i++)
+        if (c.files[i].reason != NULL)
+            (*faults)[(*fault_count)++] = c.files[i];
+out:
+    mutex_release(&c.mutex);
+    mem_free(c.files);
+    mem_free(c.wanted);
     return rc;
 }
 
@@ -191,7 +216,7 @@ static enum rc report_faults(const struct recovered *r, struct err *err)
 }
 
 /* Reads and proves the snapshot in `dir` into r. */
-enum rc recovery_try(struct fs *fs, const char *dir, bool digests, struct recovered *r,
+enum rc recovery_try(const struct env *env, const char *dir, bool digests, struct recovered *r,
                             struct err *err)
 {
     enum rc rc;
@@ -199,9 +224,9 @@ enum rc recovery_try(struct fs *fs, const char *dir, bool digests, struct recove
     r->dir = arena_strdup(r->arena, dir);
     r->fault_count = 0;
     r->meta = ARENA_NEW(r->arena, struct checkpoint_metadata);
-    GOTO_IF_ERR(recovery_read_metadata(fs, dir, r->arena, r->meta, &r->metadata_bytes, err));
+    GOTO_IF_ERR(recovery_read_metadata(env->fs, dir, r->arena, r->meta, &r->metadata_bytes, err));
     GOTO_IF_ERR(
-        recovery_check_files(fs, r->meta, digests, r->arena, &r->faults, &r->fault_count, err));
+        recovery_check_files(env, r->meta, digests, r->arena, &r->faults, &r->fault_count, err));
     if (r->fault_count > 0) {
         rc = report_faults(r, err);
         rc = err_wrap(err, rc, "%s", dir);
@@ -261,7 +286,7 @@ static enum rc open_several(const struct env *env, const char *dir,
                        "%s: neither a checkpoint, a savepoint, a job's directory nor a directory "
                        "of those",
                        dir);
-    return recovery_choose(env->fs, dir, &c, options, r, err);
+    return recovery_choose(env, dir, &c, options, r, err);
 }
 
 /* ---- from a path ---------------------------------------------------------------------------- */
@@ -280,7 +305,7 @@ static enum rc open_dir(const struct env *env, const char *path,
     RETURN_IF_ERR(path_join(metadata, sizeof metadata, path, LAYOUT_METADATA, err));
     rc = fs_stat(env->fs, metadata, &st, &local);
     if (rc == RC_OK)
-        return recovery_try(env->fs, path, options->digests, r, err);
+        return recovery_try(env, path, options->digests, r, err);
     if (rc != RC_NOT_FOUND)
         return err_set(err, rc, "%s", local.msg);
     if (layout_parse_checkpoint(path_base(path), &id))
@@ -307,7 +332,7 @@ static enum rc open_path(const struct env *env, const char *uri,
     if (st.type != FS_FILE || strcmp(path_base(path), LAYOUT_METADATA) != 0)
         return err_set(err, RC_INVALID, "%s: neither a directory nor a file named _metadata", path);
     RETURN_IF_ERR(path_dir(dir, sizeof dir, path, err));
-    return recovery_try(env->fs, dir, options->digests, r, err);
+    return recovery_try(env, dir, options->digests, r, err);
 }
 
 enum rc recovery_open(const struct env *env, const char *uri,

@@ -79,7 +79,7 @@ MUST_USE enum rc recovery_read_metadata(struct fs *fs, const char *dir, struct a
                                         struct err *err);
 /* Look at every file of a tree: all faults in *faults (in `arena`). RC_OK also when there are some.
  */
-MUST_USE enum rc recovery_check_files(struct fs *fs, const struct checkpoint_metadata *m,
+MUST_USE enum rc recovery_check_files(const struct env *env, const struct checkpoint_metadata *m,
                                       bool digests, struct arena *arena,
                                       struct recovery_fault **faults, size_t *fault_count,
                                       struct err *err);

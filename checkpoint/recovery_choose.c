@@ -12,7 +12,7 @@
 #include <inttypes.h>
 
 struct choice {
-    struct fs *fs;
+    const struct env *env;
     const struct candidates *c;
     const struct recovery_options *options;
     struct recovered *r;
@@ -109,7 +109,7 @@ static enum rc is_anothers(const struct choice *ch, const struct candidate *k, b
     if (ch->options->job_name == NULL || ch->own_known || is_own(ch, k) ||
         (k->rc != RC_OK && k->group->job_name == NULL))
         return RC_OK;
-    return job_dir_probe(ch->fs, k->group->dir, yes, NULL, err);
+    return job_dir_probe(ch->env->fs, k->group->dir, yes, NULL, err);
 }
 
 static void find_own(struct choice *ch)
@@ -316,7 +316,7 @@ static enum rc consider(struct choice *ch, struct fs *fs, const struct candidate
         return RC_OK;
     }
     if (rc == RC_OK)
-        rc = recovery_try(fs, k->dir, true, ch->r, &local);
+        rc = recovery_try(ch->env, k->dir, true, ch->r, &local);
     if (rc == RC_OK)
         return RC_OK;
     reason = k->reason != NULL ? k->reason : local.msg;
@@ -330,11 +330,12 @@ static enum rc consider(struct choice *ch, struct fs *fs, const struct candidate
     return RC_OK;
 }
 
-enum rc recovery_choose(struct fs *fs, const char *dir, const struct candidates *c,
+enum rc recovery_choose(const struct env *env, const char *dir, const struct candidates *c,
                         const struct recovery_options *options, struct recovered *r,
                         struct err *err)
 {
-    struct choice ch = {.fs = fs, .c = c, .options = options, .r = r, .dir = dir, .all_too_new = true};
+    struct choice ch = {
+        .env = env, .c = c, .options = options, .r = r, .dir = dir, .all_too_new = true};
 
     r->skips = ARENA_ARRAY(r->arena, c->count, struct recovery_skip);
     find_own(&ch);
@@ -346,7 +347,7 @@ enum rc recovery_choose(struct fs *fs, const char *dir, const struct candidates 
         RETURN_IF_ERR(is_anothers(&ch, &c->items[i], &anothers, err));
         if (anothers)
             continue;
-        RETURN_IF_ERR(consider(&ch, fs, &c->items[i], &done, err));
+        RETURN_IF_ERR(consider(&ch, env->fs, &c->items[i], &done, err));
         if (done) {
             skip_unknown(&ch, i);
             return RC_OK;

@@ -6,10 +6,10 @@
 #include "checkpoint/recovery.h"
 
 /* Reads and proves the snapshot in `dir` into r. */
-MUST_USE enum rc recovery_try(struct fs *fs, const char *dir, bool digests, struct recovered *r,
+MUST_USE enum rc recovery_try(const struct env *env, const char *dir, bool digests, struct recovered *r,
                               struct err *err);
 /* The first of the candidates in `dir` that may be gone on from, and verifies. */
-MUST_USE enum rc recovery_choose(struct fs *fs, const char *dir, const struct candidates *c,
+MUST_USE enum rc recovery_choose(const struct env *env, const char *dir, const struct candidates *c,
                                  const struct recovery_options *options, struct recovered *r,
                                  struct err *err);
 

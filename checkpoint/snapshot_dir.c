@@ -50,20 +50,32 @@ static enum rc sort_out(void *ctx, const char *name, struct err *err UNUSED)
     return RC_OK;
 }
 
-static enum rc remove_own(struct fs *fs, const char *dir, const struct listing *l, struct err *err)
+struct removal {
+    struct fs *fs;
+    const char *dir;
+    const struct listing *l;
+};
+
+/* On any thread. */
+static enum rc remove_one(void *ctx, size_t i, struct err *err)
 {
+    const struct removal *r = ctx;
     char path[FS_PATH_MAX];
+    struct err local = {0};
+    enum rc rc;
 
-    for (size_t i = 0; i < l->count; i++) {
-        struct err local = {0};
-        enum rc rc;
+    RETURN_IF_ERR(path_join(path, sizeof path, r->dir, r->l->own[i], err));
+    rc = fs_unlink(r->fs, path, &local);
+    return rc == RC_OK || rc == RC_NOT_FOUND ? RC_OK : err_set(err, rc, "%s", local.msg);
+}
 
-        RETURN_IF_ERR(path_join(path, sizeof path, dir, l->own[i], err));
-        rc = fs_unlink(fs, path, &local);
-        if (rc != RC_OK && rc != RC_NOT_FOUND)
-            return err_set(err, rc, "%s", local.msg);
-    }
-    return RC_OK;
+/* Several at a time on a server; locally an unlink is over before a thread has begun. */
+static enum rc remove_own(const struct env *env, const char *dir, const struct listing *l,
+                          struct err *err)
+{
+    struct removal r = {env->fs, dir, l};
+
+    return fan_out_run(path_is_remote(dir) ? env->fan : NULL, l->count, remove_one, &r, err);
 }
 
 enum rc snapshot_dir_remove(const struct env *env, const char *dir, struct err *err)
@@ -80,7 +92,7 @@ enum rc snapshot_dir_remove(const struct env *env, const char *dir, struct err *
     }
     if (rc != RC_OK)
         GOTO_IF_ERR(err_set(err, rc, "%s", local.msg));
-    GOTO_IF_ERR(remove_own(env->fs, dir, &l, err));
+    GOTO_IF_ERR(remove_own(env, dir, &l, err));
     if (l.stranger != NULL)
         log_line(env->log, LOG_WARN, "directory is not empty and stays dir=%s holds=%s", dir,
                  l.stranger);

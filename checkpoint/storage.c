@@ -1,5 +1,5 @@
-/* storage.c - see storage.h: the job's directory, its lock, restored snapshots, discard and
- * deletion. Attempts: attempt.c. */
+/* storage.c - see storage.h: the job's directory, its lock, discard and deletion. Attempts:
+ * attempt.c; restored snapshots: storage_restore.c. */
 #include "checkpoint/storage.h"
 
 #include "base/arena.h"
@@ -182,6 +182,9 @@ enum rc storage_open(const struct storage_config *config, struct storage **out, 
     RETURN_IF_ERR(check_config(config, err));
     s = mem_calloc(1, sizeof *s);
     s->env = *config->env;
+    s->clean_env = s->env;
+    if (config->deletes_one_by_one)
+        s->clean_env.fan = NULL;
     memcpy(s->job_id, config->job_id, sizeof s->job_id);
     s->inline_threshold_bytes = config->inline_threshold_bytes;
     s->write_buffer_bytes = config->write_buffer_bytes < WRITE_BUFFER_MIN
@@ -257,98 +260,6 @@ enum rc storage_hold(struct storage *s, const char *name, uint64_t size_bytes,
     rc = shared_registry_restore(s->registry, *hold, name, size_bytes, digest, true, err);
     mutex_unlock(&s->mutex);
     return rc;
-}
-
-/* ---- restored snapshot ---------------------------------------------------------------------- */
-
-struct adoption {
-    struct storage *storage;
-    struct arena *arena;
-    uint64_t checkpoint_id;
-};
-
-/* Where a restored file belongs in this job's directory. */
-static void own_place(struct storage *s, const struct state_file *file,
-                      char name[LAYOUT_FILE_NAME_MAX + 1], const char **dir, struct transfer **to)
-{
-    bool log = layout_is_log(path_base(file->path));
-
-    *dir = log ? s->taskowned_dir : s->shared_dir;
-    *to = log ? &s->to_taskowned : &s->to_shared;
-    if (log)
-        snprintf(name, LAYOUT_FILE_NAME_MAX + 1, "%s", path_base(file->path));
-    else
-        layout_shared_name(file->digest, name);
-}
-
-static enum rc adopt_file(void *ctx, const struct operator_meta *op,
-                          const struct subtask_state *subtask, struct state_file *file,
-                          struct err *err)
-{
-    const struct adoption *a = ctx;
-    struct storage *s = a->storage;
-    char name[LAYOUT_FILE_NAME_MAX + 1], own[FS_PATH_MAX];
-    struct transfer *to;
-    const char *dir;
-    enum transfer_how how;
-    enum rc rc;
-
-    if (file->scope == FILE_INLINE)
-        return RC_OK;
-    own_place(s, file, name, &dir, &to);
-    GOTO_IF_ERR(path_join(own, sizeof own, dir, name, err));
-    if (strcmp(own, file->resolved_path) != 0) /* else restored from this very directory */
-        GOTO_IF_ERR((dir == s->taskowned_dir ? transfer_file : transfer_place)(
-            to, file->resolved_path, name, file->size_bytes, file->digest, &how, err));
-    mutex_lock(&s->mutex);
-    rc = shared_registry_restore(s->registry, a->checkpoint_id, name, file->size_bytes,
-                                 file->digest, true, err);
-    mutex_unlock(&s->mutex);
-    if (rc != RC_OK)
-        goto out;
-    file->resolved_path = arena_strdup(a->arena, own);
-out:
-    return rc == RC_OK ? RC_OK
-                       : err_wrap(err, rc, "operator \"%s\" subtask %" PRIu32, op->name,
-                                  subtask->subtask_index);
-}
-
-/* What was linked for a restore that failed half way. Where checkpoints lay here before, one may
- * have the same id: a later open sweeps then. */
-static void drop_links(struct storage *s, uint64_t checkpoint_id)
-{
-    struct err trouble = {0};
-
-    if (checkpoint_id <= s->newest_seen_id)
-        return;
-    storage_release_uses(s, checkpoint_id, false);
-    if (storage_clean(s, NULL, &trouble) != RC_OK)
-        log_line(s->env.log, LOG_WARN, "links of a failed restore stay: %s", trouble.msg);
-}
-
-enum rc storage_restore(struct storage *s, struct checkpoint_metadata *m, const char *snapshot_dir,
-                        bool claim, struct arena *arena, struct err *err)
-{
-    struct adoption a = {s, arena, m->checkpoint_id};
-
-    RETURN_IF_ERR(storage_check_lock(s, true, err));
-    if (s->job_dir != NULL) {
-        enum rc rc = metadata_each_file(m, adopt_file, &a, err);
-
-        if (rc != RC_OK) {
-            drop_links(s, m->checkpoint_id);
-            return err_wrap(err, rc, "take over %s", snapshot_dir);
-        }
-    }
-    mutex_lock(&s->mutex);
-    ASSERT(s->restored_id == 0); /* once in the life of a storage */
-    s->restored_id = m->checkpoint_id;
-    s->restored_claimed = claim;
-    s->restored_dir = mem_strdup(snapshot_dir);
-    if (m->checkpoint_id > s->floor_id)
-        s->floor_id = m->checkpoint_id;
-    mutex_unlock(&s->mutex);
-    return RC_OK;
 }
 
 /* ---- attempts ------------------------------------------------------------------------------- */
@@ -457,7 +368,7 @@ static enum rc drop_dir(struct storage *s, const char *dir, uint64_t checkpoint_
         if (release)
             storage_release_uses(s, checkpoint_id, attempt);
         release = false;
-        rc = snapshot_dir_remove(&s->env, dir, err);
+        rc = snapshot_dir_remove(&s->clean_env, dir, err);
     }
     if (rc != RC_OK)
         storage_note_undone(s, dir, checkpoint_id, release, attempt);
@@ -576,33 +487,54 @@ static enum rc delete_begun(struct storage *s, const char *name, bool keep, size
     return rc;
 }
 
-/* One condemned file. false: there was none. */
-static bool delete_one(struct storage *s, size_t *deleted, enum rc *rc, struct err *err)
+struct cleaning {
+    struct storage *s;
+    atomic_size_t deleted;
+};
+
+/* Takes condemned files until there are none, on any thread. The first error; the rest is done all
+ * the same. */
+static enum rc delete_condemned(void *ctx, size_t i UNUSED, struct err *err)
 {
+    struct cleaning *c = ctx;
+    enum rc first = RC_OK;
     const char *name;
     bool keep;
 
-    *rc = RC_OK;
-    if (!begin_delete(s, &name, &keep))
-        return false;
-    if (name != NULL)
-        *rc = delete_begun(s, name, keep, deleted, err);
-    return true;
+    while (begin_delete(c->s, &name, &keep)) {
+        size_t deleted = 0;
+        enum rc rc = name == NULL ? RC_OK : delete_begun(c->s, name, keep, &deleted, err);
+
+        first = first == RC_OK ? rc : first;
+        atomic_fetch_add(&c->deleted, deleted);
+    }
+    return first;
+}
+
+/* Locally an unlink is over before a thread has begun. */
+static size_t deletions_at_once(struct storage *s)
+{
+    struct shared_registry_stats stats;
+
+    if (s->shared_dir == NULL || !path_is_remote(s->shared_dir))
+        return 1;
+    storage_shared_stats(s, &stats);
+    return stats.condemned == 0 ? 1 : stats.condemned;
 }
 
 enum rc storage_clean(struct storage *s, size_t *deleted, struct err *err)
 {
-    size_t count = 0;
+    struct cleaning c = {.s = s};
     enum rc first, rc;
 
     first = retry_undone(s, err);
     mutex_lock(&s->mutex);
     shared_registry_retry(s->registry);
     mutex_unlock(&s->mutex);
-    while (delete_one(s, &count, &rc, err))
-        first = first == RC_OK ? rc : first;
+    rc = fan_out_all(s->clean_env.fan, deletions_at_once(s), delete_condemned, &c, err);
+    first = first == RC_OK ? rc : first;
     if (deleted != NULL)
-        *deleted = count;
+        *deleted = atomic_load(&c.deleted);
     return first == RC_OK ? RC_OK : err_wrap(err, first, "clean up checkpoints");
 }
 

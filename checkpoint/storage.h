@@ -41,6 +41,8 @@ struct storage_config {
     uint64_t inline_threshold_bytes; /* execution.checkpointing.data-inline-threshold,
                                         0..STORAGE_INLINE_MAX */
     uint64_t write_buffer_bytes; /* execution.checkpointing.write-buffer-size; used: >= 4 KiB */
+    bool deletes_one_by_one; /* on a server too; else several at a time, as env->fan allows. _metadata
+                                is first in either case (C3) */
     uint64_t memory_state_limit_bytes; /* jobmanager storage, for each target; 0: the default */
 };
 

@@ -1,4 +1,4 @@
-/* storage_priv.h - what storage.c, attempt.c and savepoint.c share. For this folder only. */
+/* storage_priv.h - what storage.c, storage_restore.c, attempt.c and savepoint.c share. For this folder only. */
 #ifndef VARVE_CHECKPOINT_STORAGE_PRIV_H
 #define VARVE_CHECKPOINT_STORAGE_PRIV_H
 
@@ -16,7 +16,8 @@ struct undone {
     bool attempt; /* they are an attempt's reservations */
 };
 struct storage {
-    struct env env; /* a copy; what it points to is borrowed */
+    struct env env;       /* a copy; what it points to is borrowed */
+    struct env clean_env; /* for deletions: without helpers where they go one by one */
     char job_id[JOB_ID_LEN + 1];
     char *job_dir, *shared_dir, *taskowned_dir; /* NULL: jobmanager storage */
     struct fs_file *lock;

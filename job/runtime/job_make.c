@@ -98,6 +98,7 @@ static enum rc open_storage(struct job *job, struct err *err)
         .inline_threshold_bytes = config_bytes(job->config, OPT_CP_INLINE_THRESHOLD),
         .write_buffer_bytes = (uint64_t)config_int(job->config, OPT_CP_WRITE_BUFFER),
         .memory_state_limit_bytes = config_bytes(job->config, OPT_CP_JM_MAX_STATE),
+        .deletes_one_by_one = !config_bool(job->config, OPT_CP_CLEANER_PARALLEL),
     };
 
     RETURN_IF_ERR(job_checkpoint_dir(job->config, dir, err));
@@ -204,7 +205,10 @@ static struct job *job_alloc(const struct env *env, const struct config *config,
     struct rng rng;
     char purpose[64];
 
-    job->env = env;
+    job->own_env = *env;
+    job->own_env.fan =
+        threaded ? fan_out_new((uint32_t)config_int(config, OPT_SNAPSHOT_THREADS)) : NULL;
+    job->env = env = &job->own_env;
     job->origin_arena = arena_new(0);
     job->config = config_copy(config);
     job->threaded = threaded;
@@ -254,6 +258,7 @@ static void job_release(struct job *job)
     cond_release(&job->cond);
     config_free(job->config);
     graph_free(job->graph);
+    fan_out_free(job->own_env.fan);
     mem_free(job);
 }
 
@@ -291,7 +296,7 @@ static enum rc make_job(const struct env *env, const struct config *config,
 
     GOTO_IF_ERR(config_check(config, err));
     GOTO_IF_ERR(graph_check(graph_take, err));
-    GOTO_IF_ERR(restore_plan_make(env, job->config, graph_take, restore, &job->plan, err));
+    GOTO_IF_ERR(restore_plan_make(job->env, job->config, graph_take, restore, &job->plan, err));
     job->graph = graph_take;
     GOTO_IF_ERR(
         state_budget_make(job->config, job->graph, fs_open_files_max(env->fs), &job->budget, err));

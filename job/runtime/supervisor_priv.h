@@ -39,7 +39,8 @@ struct failure {
 };
 
 struct job {
-    const struct env *env;
+    const struct env *env; /* own_env */
+    struct env own_env;    /* as given, with who helps with transfers */
     struct config *config;
     struct graph *graph;
     struct state_budget budget;

@@ -128,7 +128,7 @@ static void run(const struct env *env, enum backend_kind kind, int way, uint64_t
 
 int main(int argc, char **argv)
 {
-    struct env env = {fs_posix(), clock_posix(), NULL, 1};
+    struct env env = {.fs = fs_posix(), .clock = clock_posix(), .seed = 1};
     uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 3000000;
 
     for (int kind = 0; kind < 2; kind++)

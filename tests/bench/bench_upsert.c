@@ -121,7 +121,7 @@ static double run_plain(uint64_t events, uint32_t batch, uint64_t key_space)
 static double run_backend(enum backend_kind kind, uint64_t events, uint32_t batch,
                           uint64_t key_space)
 {
-    struct env env = {fs_posix(), clock_posix(), NULL, 1};
+    struct env env = {.fs = fs_posix(), .clock = clock_posix(), .seed = 1};
     struct state_desc desc = {"accState",
                               STATE_VALUE,
                               "ROW<BIGINT, STRING>",

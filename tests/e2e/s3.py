@@ -269,6 +269,50 @@ def orphans_go_and_a_running_job_is_left_alone(where):
     s.stop()
 
 
+def at_once(s, method):
+    """How many requests of that kind for files of state were under way at most; counted anew from here."""
+    with s.lock:
+        most, s.most = s.most.get(method, 0), {}
+    return most
+
+
+def savepoint_of_files(s, job, count):
+    """A savepoint with so many files at least: how many there are depends on compactions."""
+    for _ in range(20):
+        job.wait_checkpoints(job.checkpoints()["counts"]["completed"] + 1)
+        at_once(s, "PUT")
+        path = job.savepoint("s3://varve/sp")
+        if len([k for k in s.keys(path[len("s3://varve/"):]) if k.endswith(".sst")]) >= count:
+            return path
+    raise Failed("no savepoint of %d files" % count)
+
+
+@test
+def files_go_and_come_several_at_a_time(where):
+    """One subtask's: up to the number that is set, and all of that when the server is slow; one at a time when that is one."""
+    s = server()
+    path = None
+    for threads, parallel_mode in ((1, "true"), (3, "false"), (3, "true")):
+        here = "%s/%d%s" % (where, threads, parallel_mode)
+        options = dict(QUICK, **{"state.backend.rocksdb.checkpoint.transfer.thread.num": threads,
+                                 "state.checkpoint.cleaner.parallel-mode": parallel_mode})
+        job = Job(here, formula(here, 20000, parallelism=1, retained=3,
+                                **{"execution.checkpointing.externalized-checkpoint-retention": "DELETE_ON_CANCELLATION"}),
+                  ["-s", path] if path else [], options)
+        if path:
+            job.wait_checkpoints(1)
+            same(at_once(s, "GET"), threads, "files fetched at a time")
+        with s.lock:
+            s.faults = [{"action": "slow:100", "match": "[.]sst", "count": 100000}]
+        path = savepoint_of_files(s, job, 3)
+        same(at_once(s, "PUT"), threads, "files sent at a time, with %d threads" % threads)
+        job.cancel()
+        same(at_once(s, "DELETE"), threads if parallel_mode == "true" else 1, "files deleted at a time")
+        same([k for k in s.keys("ck/") if k.endswith((".sst", "_metadata"))], [], "checkpoints of a cancelled job")
+        s.check_order()
+    s.stop()
+
+
 def stop_between_requests(s, job):
     """The process stands still and has no request under way: what the server sees later was begun later."""
     def still():

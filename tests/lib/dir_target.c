@@ -194,6 +194,6 @@ const struct env *dir_target_env(void)
     static struct env env;
 
     if (env.fs == NULL) /* else threads are reading it */
-        env = (struct env){fs_posix(), clock_posix(), NULL, 1};
+        env = (struct env){.fs = fs_posix(), .clock = clock_posix(), .seed = 1};
     return &env;
 }

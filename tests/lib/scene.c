@@ -221,7 +221,7 @@ static enum rc audit_one(void *ctx, const struct orphan_report *r UNUSED,
     else if (meta->checkpoint_id != c->checkpoint_id)
         a->wrong = arena_printf(a->arena, "chk-%" PRIu64 " holds %" PRIu64, c->checkpoint_id,
                                 meta->checkpoint_id);
-    else if (recovery_check_files(a->fs, meta, true, a->arena, &faults, &count, &local) != RC_OK)
+    else if (recovery_check_files(&(struct env){.fs = a->fs}, meta, true, a->arena, &faults, &count, &local) != RC_OK)
         a->wrong = arena_printf(a->arena, "chk-%" PRIu64 ": %s", c->checkpoint_id, local.msg);
     else if (count > 0)
         a->wrong = arena_printf(a->arena, "chk-%" PRIu64 ": %s: %s (and %zu more)",

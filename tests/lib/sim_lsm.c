@@ -110,7 +110,7 @@ static enum rc begin(struct keyed_backend *b, uint64_t checkpoint_id, struct key
 static enum rc take(struct keyed_snapshot *snapshot, struct err *err)
 {
     struct lsm_snapshot *s = (struct lsm_snapshot *)snapshot;
-    struct snapshot_target memory = {&memory_ops};
+    struct snapshot_target memory = {.ops = &memory_ops};
     struct lsm *l = lsm_of(snapshot->backend);
     enum rc rc;
 

@@ -93,6 +93,7 @@ class S3Server:
         self.events = []  # (operation, key, content of a _metadata)
         self.requests = []  # (method, path?query, status)
         self.busy = 0  # requests that came and are not answered yet
+        self.now, self.most = {}, {}  # by method: of them those of files of state, and how many at most
         self.faults = []
         self.victim = None  # a process id
         self.lists_besides = ""  # a key that every list of objects has, asked for or not
@@ -198,13 +199,18 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
             pass
 
     def handle_any(self):
-        with self.sim.lock:
-            self.sim.busy += 1
+        sim, method = self.sim, self.command
+        of_state = int(self.path.split("?")[0].endswith(".sst"))
+        with sim.lock:
+            sim.busy += 1
+            sim.now[method] = sim.now.get(method, 0) + of_state
+            sim.most[method] = max(sim.now[method], sim.most.get(method, 0))
         try:
             self.handle_one()
         finally:
-            with self.sim.lock:
-                self.sim.busy -= 1
+            with sim.lock:
+                sim.busy -= 1
+                sim.now[method] -= of_state
 
     def handle_one(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
