@@ -182,6 +182,8 @@ enum rc storage_attempt_complete(struct storage_attempt *a, const struct checkpo
         mutex_lock(&s->mutex);
         shared_registry_attempt_completed(s->registry, a->checkpoint_id);
         mutex_unlock(&s->mutex);
+        if (s->copies != NULL)
+            local_copies_completed(s->copies, a->checkpoint_id);
     }
 out:
     buf_release(&encoded);
@@ -195,6 +197,8 @@ static enum rc discard_attempt(struct storage_attempt *a, bool hide, bool remove
     struct storage *s = a->storage;
     bool reserved = a->place == ATTEMPT_CHECKPOINT;
 
+    if (reserved && s->copies != NULL)
+        local_copies_aborted(s->copies, a->checkpoint_id);
     if (hide) {
         enum rc rc = storage_may_delete(s, a->dir, err);
 
@@ -347,6 +351,8 @@ static enum rc target_publish_shared(struct snapshot_target *target, struct aren
     out->scope = FILE_SHARED;
     out->path = arena_printf(arena, LAYOUT_SHARED_PREFIX "%s", name);
     out->resolved_path = arena_printf(arena, "%s/%s", a->storage->shared_dir, name);
+    if (a->storage->copies != NULL)
+        local_copies_add(a->storage->copies, a->checkpoint_id, local_path, name);
     return publish_reserved(a, local_path, name, size_bytes, digest, &out->newly_written, err);
 }
 

@@ -240,6 +240,11 @@ const char *storage_taskowned_dir(const struct storage *s)
     return s->taskowned_dir;
 }
 
+void storage_keep_copies(struct storage *s, struct local_copies *copies)
+{
+    s->copies = copies;
+}
+
 enum rc storage_check_lock(const struct storage *s, bool confirm, struct err *err)
 {
     return s->lock == NULL ? RC_OK : fs_lock_check(s->lock, confirm, err);

@@ -23,6 +23,7 @@
 
 #include "backend/snapshot_target.h"
 #include "base/env.h"
+#include "checkpoint/local_copies.h"
 #include "checkpoint/metadata.h"
 #include "checkpoint/shared_registry.h"
 
@@ -68,6 +69,10 @@ const char *storage_taskowned_dir(const struct storage *s);
 MUST_USE enum rc storage_check_lock(const struct storage *s, bool confirm, struct err *err);
 /* Whether that can happen: then somebody should look from time to time. */
 bool storage_lock_can_be_lost(const struct storage *s);
+
+/* From now on what checkpoints (not savepoints) share is kept in `copies` too, which is borrowed until
+ * storage_close. Before the first attempt. */
+void storage_keep_copies(struct storage *s, struct local_copies *copies);
 
 /* ---- logs in taskowned/ ---------------------------------------------------------------------- */
 

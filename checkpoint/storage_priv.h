@@ -25,6 +25,7 @@ struct storage {
     uint64_t newest_seen_id; /* at open */
     uint64_t savepoint_mark; /* made here; 0: none. Driver's */
     struct transfer to_shared, to_taskowned;
+    struct local_copies *copies; /* NULL: none are kept */
     struct rng rng; /* savepoint names; driver's */
 
     struct mutex mutex; /* the registry's; never held over I/O */

@@ -232,6 +232,7 @@ static void job_release(struct job *job)
     deployment_free(job->deployment);
     driver_free(job->driver);
     storage_close(job->storage);
+    local_copies_free(job->copies);
     restart_strategy_free(job->restart);
     restore_plan_release(&job->plan);
     recovered_release(&job->recovered);

@@ -122,6 +122,9 @@ static void end_job(struct job *job, enum job_state final)
     driver_shutdown(job->driver, end_of(job, final));
     storage_close(job->storage);
     job->storage = NULL;
+    local_copies_free(job->copies);
+    job->copies = NULL;
+    scratch_remove(job->env, job->copies_dir, &job->copies_lock);
     scratch_remove(job->env, job->local_dir, &job->local_lock);
     if (final == JOB_FAILED) {
         mutex_lock(&job->mutex);
@@ -180,6 +183,18 @@ static void deploy(struct job *job, const struct assignment *assignment, uint64_
     driver_start(job->driver);
 }
 
+static void use_copies(struct job *job)
+{
+    size_t used, fetched;
+
+    if (job->copies == NULL || !config_bool(job->config, OPT_RESTORE_FROM_LOCAL))
+        return;
+    local_copies_use(job->copies, job->recovered.meta, job->recovered.arena, &used, &fetched);
+    log_line(job->env->log, LOG_INFO,
+             "restore from local copies id=%s checkpoint_id=%llu local=%zu fetched=%zu", job->id,
+             (unsigned long long)job->recovered.meta->checkpoint_id, used, fetched);
+}
+
 /* Opens a snapshot of this job from its directory, for job->assignment. */
 static enum rc load_from(struct job *job, const char *dir, const struct assignment **out,
                          struct err *err)
@@ -188,6 +203,7 @@ static enum rc load_from(struct job *job, const char *dir, const struct assignme
     uint32_t key_group_count;
 
     RETURN_IF_ERR(recovery_open(job->env, dir, &options, &job->recovered, err));
+    use_copies(job);
     RETURN_IF_ERR(restore_plan_assign(job->graph, job->recovered.meta, true, job->assign_arena,
                                       &job->assignment, &key_group_count, err));
     ASSERT(key_group_count == job->graph->key_group_count);
@@ -520,6 +536,39 @@ static enum rc make_local_dir(struct job *job, struct err *err)
                         err);
 }
 
+/* Second copies of the checkpoints' files, where the first are on a server. */
+static enum rc keep_copies(struct job *job, struct err *err)
+{
+    const char *job_dir = storage_job_dir(job->storage);
+    char base[FS_PATH_MAX], root[FS_PATH_MAX];
+
+    if (!config_bool(job->config, OPT_CP_LOCAL_BACKUP) &&
+        !config_bool(job->config, OPT_RESTORE_FROM_LOCAL))
+        return RC_OK;
+    if (job_dir == NULL || !path_is_remote(job_dir) || job->local_dir[0] == '\0') {
+        log_line(job->env->log, LOG_INFO, "no local copies of checkpoints are kept id=%s: %s", job->id,
+                 job_dir == NULL             ? "they are in memory"
+                 : !path_is_remote(job_dir) ? "they are local already"
+                                            : "the backend has no files");
+        return RC_OK;
+    }
+    if (config_has(job->config, OPT_CP_LOCAL_BACKUP_DIRS)) {
+        RETURN_IF_ERR(path_from_uri(base, sizeof base,
+                                    config_string(job->config, OPT_CP_LOCAL_BACKUP_DIRS), err));
+        if (path_is_remote(base) || strpbrk(base, ",;") != NULL)
+            return err_set(err, RC_INVALID, "%s: \"%s\" is not one local directory",
+                           option_at(OPT_CP_LOCAL_BACKUP_DIRS)->key, base);
+        RETURN_IF_ERR(scratch_make(job->env, base, ".varve-copies-", job->id, job->copies_dir,
+                                   &job->copies_lock, err));
+    }
+    RETURN_IF_ERR(path_join(root, sizeof root,
+                            job->copies_dir[0] == '\0' ? job->local_dir : job->copies_dir, "copies",
+                            err));
+    RETURN_IF_ERR(local_copies_new(job->env, root, &job->copies, err));
+    storage_keep_copies(job->storage, job->copies);
+    return RC_OK;
+}
+
 static enum rc initialize(struct job *job, struct err *err)
 {
     struct restore_plan *p = &job->plan;
@@ -527,6 +576,7 @@ static enum rc initialize(struct job *job, struct err *err)
     /* A snapshot's RocksDB files are read through a database too, whatever the backend here. */
     if (p->restored || config_enum(job->config, OPT_BACKEND_TYPE) == BACKEND_TYPE_ROCKSDB)
         RETURN_IF_ERR(make_local_dir(job, err));
+    RETURN_IF_ERR(keep_copies(job, err));
     if (!p->restored)
         return RC_OK;
     RETURN_IF_ERR(storage_restore(job->storage, p->recovered.meta, p->recovered.dir,

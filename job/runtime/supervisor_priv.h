@@ -52,6 +52,9 @@ struct job {
     struct storage *storage;
     struct fs_file *local_lock;
     char local_dir[FS_PATH_MAX]; /* "" : none */
+    struct fs_file *copies_lock;
+    char copies_dir[FS_PATH_MAX]; /* "" : in local_dir, or none */
+    struct local_copies *copies;  /* NULL: none are kept */
     struct checkpoint_driver *driver;
     struct restart_strategy *restart;
     struct restore_plan plan; /* the snapshot it started from, while that may be restored again */

@@ -3,6 +3,7 @@ The server notes every change, and check_order proves C2 to C4 over all of them.
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -310,6 +311,65 @@ def files_go_and_come_several_at_a_time(where):
         same(at_once(s, "DELETE"), threads if parallel_mode == "true" else 1, "files deleted at a time")
         same([k for k in s.keys("ck/") if k.endswith((".sst", "_metadata"))], [], "checkpoints of a cancelled job")
         s.check_order()
+    s.stop()
+
+
+def copies_in(where):
+    """The files of local copies, by checkpoint."""
+    found = {}
+    for at, _, names in os.walk(where + "/local"):
+        if os.path.basename(os.path.dirname(at)) == "copies":
+            found[int(os.path.basename(at))] = [os.path.join(at, n) for n in names]
+    return found
+
+
+def restart_by_a_failed_checkpoint(s, job):
+    """The server refuses files of state until the job has failed; what was fetched since, and what was said."""
+    before = job.err.count("job restarts id=")
+    with s.lock:
+        s.faults = [{"method": "PUT|POST", "match": "[.]sst", "action": "status:403", "count": 10000}]
+    wait_until(lambda: job.err.count("job restarts id=") > before, "a restart")
+    with s.lock:
+        s.faults, s.requests = [], []
+    done = job.checkpoints()["counts"]["completed"]
+    job.wait_checkpoints(done + 2)
+    with s.lock:
+        return [r for r in s.requests if r[0] == "GET" and r[1].split("?")[0].endswith(".sst")]
+
+
+@test
+def a_restart_takes_what_is_still_on_this_machine(where):
+    s = server()
+    local = {"execution.checkpointing.local-backup.enabled": "true", "execution.state-recovery.from-local": "true",
+             "execution.checkpointing.tolerable-failed-checkpoints": "0", "restart-strategy.type": "fixed-delay",
+             "restart-strategy.fixed-delay.attempts": "100", "restart-strategy.fixed-delay.delay": "1 ms"}
+    job = Job(where, formula(where, 8000, retained=2, **local), ["--log-level", "info"], QUICK)
+    job.wait_checkpoints(3)
+    same(restart_by_a_failed_checkpoint(s, job), [], "files that were fetched though they are here")
+    check(re.search(r"restore from local copies .* local=[1-9][0-9]* fetched=0", job.err), "the copies are not told", job.said())
+    check(len(copies_in(where)) <= 2, "copies of older checkpoints", copies_in(where))
+
+    def damage():
+        """All copies there are: bytes change, or they are gone. Their names are links of RocksDB's files: new files take their place."""
+        for n, path in enumerate(p for paths in copies_in(where).values() for p in paths):
+            data = bytearray(open(path, "rb").read())
+            os.unlink(path)
+            if n % 2:
+                data[len(data) // 2] ^= 1
+                with open(path, "wb") as f:
+                    f.write(data)
+
+    with s.lock:  # no further checkpoint can complete and bring good ones
+        s.faults = [{"method": "PUT|POST", "match": "[.]sst", "action": "slow:1500", "count": 10000}]
+    time.sleep(0.3)
+    damage()
+    check(restart_by_a_failed_checkpoint(s, job), "nothing was fetched for the damaged ones")
+    check("local copy is not used, the file is fetched" in job.err, "the damaged ones are not told", job.said())
+    job.terminate()
+    same(os.listdir(where + "/local"), [], "scratch")
+    Job(where, formula(where, None, **local), ["--resume"], QUICK).finish()
+    check_formula_and_rows(where, ROWS, "after two restarts")
+    s.check_order()
     s.stop()
 
 
