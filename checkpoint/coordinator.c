@@ -48,6 +48,7 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
         config->savepoint_dir == NULL ? NULL : arena_strdup(c->arena, config->savepoint_dir);
     c->attempts = ARENA_ARRAY(c->arena, config->max_concurrent, struct under_way);
     c->next_id = config->first_id;
+    c->backlog = ARENA_ARRAY(c->arena, c->task_count, bool);
     c->queue = request_queue_new(COORDINATOR_QUEUE_MAX);
     c->completed = completed_new(config->num_retained);
     c->stats = stats_tracker_new(config->vertices, config->vertex_count, config->history_size);
@@ -248,7 +249,7 @@ static void start_next(struct coordinator *c)
     }
 }
 
-static void enqueue(struct coordinator *c, struct checkpoint_request add)
+void co_enqueue(struct coordinator *c, struct checkpoint_request add)
 {
     struct checkpoint_request dropped;
 
@@ -298,19 +299,6 @@ static void check_timeout(struct coordinator *c)
     }
 }
 
-static void plan_periodic(struct coordinator *c)
-{
-    int64_t late_ms;
-
-    if (!c->periodic_on || c->now_mono_ms < c->next_periodic_mono_ms)
-        return;
-    /* Fixed rate; turns that were slept through are left out. */
-    late_ms = c->now_mono_ms - c->next_periodic_mono_ms;
-    c->next_periodic_mono_ms += c->config.interval_ms * (late_ms / c->config.interval_ms + 1);
-    if (!request_queue_has(c->queue, ORIGIN_PERIODIC))
-        enqueue(c, (struct checkpoint_request){.origin = ORIGIN_PERIODIC});
-}
-
 /* Bounded input: all tasks wait at the end of their data for a checkpoint that lets their last
  * results out. */
 static bool final_wanted(const struct coordinator *c)
@@ -325,7 +313,7 @@ static void plan_final(struct coordinator *c)
 {
     if (may_start(c) && final_wanted(c) && c->now_mono_ms >= c->final_retry_mono_ms &&
         !request_queue_has(c->queue, ORIGIN_FINAL))
-        enqueue(c, (struct checkpoint_request){.origin = ORIGIN_FINAL});
+        co_enqueue(c, (struct checkpoint_request){.origin = ORIGIN_FINAL});
 }
 
 int64_t coordinator_next_mono_ms(const struct coordinator *c)
@@ -372,6 +360,8 @@ static void move_task(struct coordinator *c, uint32_t task, enum task_phase to)
 {
     if (!c->started || !task_table_move(c->tasks, task, to))
         return; /* the last words of a task of an earlier deployment */
+    if (to == TASK_AT_END || to == TASK_GONE)
+        co_set_backlog(c, task, false);
     for (uint32_t i = 0; to == TASK_GONE && i < c->attempt_count;) {
         const struct pending *p = c->attempts[i].pending;
 
@@ -388,6 +378,7 @@ static void on_job_failing(struct coordinator *c)
         return;
     c->started = false;
     c->periodic_on = false;
+    co_forget_backlogs(c);
     co_abort_all(c, FAILURE_JOB_FAILING);
     flush_queue(c, FAILURE_JOB_FAILING);
     if (c->stop == STOP_SAVED)
@@ -410,7 +401,7 @@ static void on_stop_request(struct coordinator *c, const struct coordinator_even
     c->stop_kind = e->request;
     c->stop_dir = mem_strdup(dir);
     join_stop(c, e->request_id);
-    enqueue(c, (struct checkpoint_request){
+    co_enqueue(c, (struct checkpoint_request){
                    .kind = e->request, .request_id = e->request_id, .target_dir = mem_strdup(dir)});
 }
 
@@ -445,7 +436,7 @@ static void on_request(struct coordinator *c, const struct coordinator_event *e)
     } else if (is_stop) {
         on_stop_request(c, e, dir);
     } else {
-        enqueue(c, (struct checkpoint_request){.kind = e->request,
+        co_enqueue(c, (struct checkpoint_request){.kind = e->request,
                                                .request_id = e->request_id,
                                                .target_dir = dir == NULL ? NULL : mem_strdup(dir)});
     }
@@ -611,6 +602,10 @@ static void dispatch(struct coordinator *c, const struct coordinator_event *e)
     case EVENT_REQUEST:
         on_request(c, e);
         break;
+    case EVENT_BACKLOG:
+        if (c->started)
+            co_set_backlog(c, e->task, e->backlog);
+        break;
     case EVENT_BEGUN:
         on_begun(c, e);
         break;
@@ -654,7 +649,7 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
     dispatch(c, event);
     check_timeout(c);
     co_finalize_next(c);
-    plan_periodic(c);
+    co_plan_periodic(c);
     plan_final(c);
     start_next(c);
     if (c->shutting_down && !c->shut_down && !coordinator_finalizing(c))

@@ -33,6 +33,8 @@ struct coordinator_edge {
 #define COORDINATOR_QUEUE_MAX 1000
 struct coordinator_config {
     int64_t interval_ms; /* 0: no periodic checkpoints */
+    /* While any source works through a backlog; 0: none then; at least interval_ms else. */
+    int64_t interval_during_backlog_ms;
     int64_t timeout_ms, min_pause_ms;
     uint32_t tolerable_failures; /* COORDINATOR_UNLIMITED: never fails the job (no interval
                                     configured) */
@@ -90,6 +92,7 @@ enum event_kind {
     EVENT_TASK_END_OF_DATA, /* task: its input and operators are done, it waits for a final
                                checkpoint */
     EVENT_TASK_FINISHED,    /* task */
+    EVENT_BACKLOG,          /* task, backlog: a source begins or ends to work through one */
     EVENT_JOB_FAILING,      /* a task failed: all tasks are being torn down; EVENT_START follows, or
                                EVENT_SHUTDOWN */
     EVENT_REQUEST,          /* request_id, request, target_dir */
@@ -110,6 +113,7 @@ struct coordinator_event {
     enum event_kind kind;
     int64_t now_mono_ms, now_wall_ms;
     uint32_t task;
+    bool backlog;
     uint64_t checkpoint_id;
     uint64_t request_id;
     enum request_kind request;

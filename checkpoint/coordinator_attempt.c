@@ -72,19 +72,6 @@ static void end_attempt(struct coordinator *c, struct under_way *u)
     memmove(u, u + 1, (c->attempt_count - i) * sizeof *u);
 }
 
-void co_start_scheduler(struct coordinator *c)
-{
-    int64_t delay_ms = c->config.min_pause_ms;
-
-    if (c->config.interval_ms == 0)
-        return;
-    if (!c->started_before)
-        delay_ms += (int64_t)rng_below(
-            &c->config.rng, (uint64_t)(c->config.interval_ms - c->config.min_pause_ms) + 1);
-    c->periodic_on = true;
-    c->next_periodic_mono_ms = c->now_mono_ms + delay_ms;
-}
-
 static void fail_job(struct coordinator *c, const char *message)
 {
     co_act(c, ACTION_FAIL_JOB, 0)->message = co_keep(c, message);

@@ -1,5 +1,5 @@
-/* coordinator_priv.h - what coordinator.c (events, starts, time) and coordinator_attempt.c (how an
- * attempt ends) share. */
+/* coordinator_priv.h - what coordinator.c (events, starts, time), coordinator_attempt.c (how an
+ * attempt ends) and coordinator_period.c (when the next is due) share. */
 #ifndef VARVE_CHECKPOINT_COORDINATOR_PRIV_H
 #define VARVE_CHECKPOINT_COORDINATOR_PRIV_H
 
@@ -31,6 +31,8 @@ struct coordinator {
     bool periodic_on;
     int64_t next_periodic_mono_ms, last_end_mono_ms, final_retry_mono_ms;
     bool ended_before; /* last_end_mono_ms holds */
+    bool *backlog;     /* by task: it works through one */
+    uint32_t backlog_count;
 
     uint64_t next_id;
     uint32_t attempt_count;
@@ -65,7 +67,6 @@ void co_answer_stop(struct coordinator *c, enum rc rc, uint64_t checkpoint_id,
                     const char *message);
 uint64_t co_id_of(const struct under_way *u);
 void co_under_way_release(struct under_way *u);
-void co_start_scheduler(struct coordinator *c);
 void co_abort_attempt(struct coordinator *c, struct under_way *u, enum checkpoint_failure why,
                       const char *detail);
 bool co_is_finalizing(const struct under_way *u);
@@ -73,5 +74,14 @@ void co_abort_all(struct coordinator *c, enum checkpoint_failure why);
 void co_finalize_next(struct coordinator *c);
 void co_discard(struct coordinator *c, const struct completed_checkpoint *gone);
 void co_complete_attempt(struct coordinator *c, struct under_way *u, const char *path);
+
+/* coordinator.c */
+void co_enqueue(struct coordinator *c, struct checkpoint_request add);
+
+/* coordinator_period.c */
+void co_start_scheduler(struct coordinator *c);
+void co_plan_periodic(struct coordinator *c); /* asks for one when it is due */
+void co_set_backlog(struct coordinator *c, uint32_t task, bool backlog);
+void co_forget_backlogs(struct coordinator *c); /* of tasks that are gone */
 
 #endif

@@ -516,6 +516,20 @@ static enum rc need_dir(const struct config *c, enum option_id id, struct err *e
                    table[OPT_CP_DIR].key);
 }
 
+static enum rc check_backlog_interval(const struct config *c, struct err *err)
+{
+    int64_t backlog_ms = config_duration_ms(c, OPT_CP_BACKLOG_INTERVAL);
+
+    if (!config_has(c, OPT_CP_INTERVAL))
+        return err_set(err, RC_INVALID, "%s needs %s", table[OPT_CP_BACKLOG_INTERVAL].key,
+                       table[OPT_CP_INTERVAL].key);
+    if (backlog_ms == 0 || backlog_ms >= config_duration_ms(c, OPT_CP_INTERVAL))
+        return RC_OK;
+    return err_set(err, RC_INVALID, "%s = %s is less than %s = %s (0: no checkpoints meanwhile)",
+                   table[OPT_CP_BACKLOG_INTERVAL].key, config_string(c, OPT_CP_BACKLOG_INTERVAL),
+                   table[OPT_CP_INTERVAL].key, config_string(c, OPT_CP_INTERVAL));
+}
+
 enum rc config_check(const struct config *c, struct err *err)
 {
     if (config_storage(c) == STORAGE_FILESYSTEM && !config_has(c, OPT_CP_DIR))
@@ -526,6 +540,8 @@ enum rc config_check(const struct config *c, struct err *err)
         return err_set(err, RC_INVALID, "%s = true allows one checkpoint at a time: %s = %d must be 1",
                        table[OPT_CP_UNALIGNED].key, table[OPT_CP_MAX_CONCURRENT].key,
                        config_int(c, OPT_CP_MAX_CONCURRENT));
+    if (config_has(c, OPT_CP_BACKLOG_INTERVAL))
+        RETURN_IF_ERR(check_backlog_interval(c, err));
     if (config_has(c, OPT_MAX_PARALLELISM) &&
         config_int(c, OPT_PARALLELISM) > config_int(c, OPT_MAX_PARALLELISM))
         return err_set(err, RC_INVALID, "%s = %d exceeds %s = %d", table[OPT_PARALLELISM].key,
@@ -568,6 +584,11 @@ void config_coordinator(const struct config *c, struct coordinator_config *out)
     };
     if (periodic && out->interval_ms < out->min_pause_ms)
         out->interval_ms = out->min_pause_ms;
+    out->interval_during_backlog_ms = out->interval_ms;
+    if (config_has(c, OPT_CP_BACKLOG_INTERVAL))
+        out->interval_during_backlog_ms = config_duration_ms(c, OPT_CP_BACKLOG_INTERVAL);
+    if (out->interval_during_backlog_ms != 0 && out->interval_during_backlog_ms < out->interval_ms)
+        out->interval_during_backlog_ms = out->interval_ms; /* which the pause has made longer */
 }
 
 void config_restart(const struct config *c, struct restart_config *out)

@@ -49,6 +49,7 @@ struct operator_context {
     struct storage *storage;     /* its logs in taskowned/ alone: storage_hold; NULL in tests */
     const _Atomic bool *stop;    /* set when the task is to end: what waits gives up; NULL in tests */
     bool draining;               /* set before end_input: a stop ends the data, and its savepoint follows and is notified */
+    void (*backlog)(void *wake_ctx, bool backlog); /* of a source, when that changes; NULL in tests */
     void (*wake)(void *ctx); /* any thread: step the task again */
     void *wake_ctx;
 };

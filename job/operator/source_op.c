@@ -23,6 +23,7 @@ struct source_op {
     struct source *source;
     struct batch_builder *rows;
     bool ended;
+    bool backlog; /* as it was told */
     /* pacing */
     int64_t pace_start_ns;
     uint64_t paced_rows; /* since then */
@@ -70,6 +71,17 @@ static uint32_t rows_due(struct source_op *s, int64_t *retry_ns)
 
 /* ---- the operator ---------------------------------------------------------------------------- */
 
+static void tell_backlog(struct source_op *s)
+{
+    bool now = s->source->ops->backlog != NULL && s->source->ops->backlog(s->source);
+
+    if (now == s->backlog)
+        return;
+    s->backlog = now;
+    if (s->ctx.backlog != NULL)
+        s->ctx.backlog(s->ctx.wake_ctx, now);
+}
+
 static enum rc source_op_open(struct operator* op, const struct operator_context *ctx,
                               struct err *err)
 {
@@ -95,6 +107,8 @@ static enum rc source_op_open(struct operator* op, const struct operator_context
         source_ctx.restored_count =
             operator_state_restored(ctx->state, SOURCE_POSITIONS_LIST, &source_ctx.restored_items);
     rc = s->source->ops->open(s->source, &source_ctx, err);
+    if (rc == RC_OK)
+        tell_backlog(s);
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "table %s", s->spec->table_name);
 }
 
@@ -138,6 +152,7 @@ static enum rc source_op_poll(struct operator* op, struct output *out, enum sour
     rc = s->source->ops->poll(s->source, s->rows, max_rows, &result, &retry_ns, err);
     if (rc != RC_OK)
         return err_wrap(err, rc, "table %s", s->spec->table_name);
+    tell_backlog(s);
     switch (result) {
     case SOURCE_GOT_ROWS:
         *what = SOURCE_ROWS;

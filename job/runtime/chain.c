@@ -70,6 +70,15 @@ static enum rc link_idle(struct output *o, struct err *err)
     return RC_OK;
 }
 
+static void report_backlog(void *ctx, bool backlog)
+{
+    struct task *t = ctx;
+    struct task_event *ev = task_event_new(t, TASK_EVENT_BACKLOG);
+
+    ev->backlog = backlog;
+    task_send(t, ev);
+}
+
 static void wake_task(void *ctx)
 {
     struct task *t = ctx;
@@ -157,6 +166,7 @@ static enum rc open_link(struct task *t, uint32_t index, struct err *err)
         .storage = c->storage,
         .stop = &t->cancelled,
         .metrics = &l->metrics,
+        .backlog = report_backlog,
         .wake = wake_task,
         .wake_ctx = t,
     };

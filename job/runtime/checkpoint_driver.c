@@ -468,6 +468,11 @@ void driver_task_running(struct checkpoint_driver *d, uint32_t task)
     feed_task(d, EVENT_TASK_RUNNING, task);
 }
 
+void driver_backlog(struct checkpoint_driver *d, uint32_t task, bool backlog)
+{
+    feed(d, (struct coordinator_event){.kind = EVENT_BACKLOG, .task = task, .backlog = backlog});
+}
+
 void driver_task_end_of_data(struct checkpoint_driver *d, uint32_t task)
 {
     struct task_message finish = {.kind = TASK_FINISH};

@@ -56,6 +56,7 @@ void driver_restored(struct checkpoint_driver *d, const struct checkpoint_metada
 /* Events. */
 void driver_start(struct checkpoint_driver *d); /* tasks are deployed */
 void driver_task_running(struct checkpoint_driver *d, uint32_t task);
+void driver_backlog(struct checkpoint_driver *d, uint32_t task, bool backlog);
 void driver_task_end_of_data(struct checkpoint_driver *d, uint32_t task);
 void driver_task_finished(struct checkpoint_driver *d, uint32_t task);
 void driver_ack(struct checkpoint_driver *d, struct task_event *ev_take);

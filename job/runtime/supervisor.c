@@ -415,6 +415,12 @@ static void on_task_event(struct job *job, struct task_event *ev)
     case TASK_EVENT_RUNNING:
         driver_task_running(job->driver, ev->task);
         break;
+    case TASK_EVENT_BACKLOG:
+        log_line(job->env->log, LOG_INFO, "source %s task=\"%s\"",
+                 ev->backlog ? "works through a backlog" : "has worked through its backlog",
+                 deployment_task_name(job->deployment, ev->task));
+        driver_backlog(job->driver, ev->task, ev->backlog);
+        break;
     case TASK_EVENT_END_OF_DATA:
         driver_task_end_of_data(job->driver, ev->task);
         break;

@@ -46,6 +46,7 @@ struct task_message {
 
 enum task_event_kind {
     TASK_EVENT_RUNNING,     /* opened and restored */
+    TASK_EVENT_BACKLOG,     /* backlog: its source begins (before RUNNING) or ends to work through one */
     TASK_EVENT_END_OF_DATA, /* input and operators are done */
     TASK_EVENT_ACK,         /* checkpoint_id, states, stats */
     TASK_EVENT_DECLINED,    /* checkpoint_id, err: could not be aligned, or its asynchronous part
@@ -62,6 +63,7 @@ struct task_event {
     uint64_t checkpoint_id;
     enum task_state state;
     bool async;      /* DECLINED: the asynchronous part */
+    bool backlog;
     bool opening;    /* FAILED: while it was opened and restored */
     bool data_ended; /* ACK: the snapshot was taken after the end of the data */
     struct err err;

@@ -498,7 +498,7 @@ static bool datagen_bounded(const struct source *base)
 struct source *datagen_source_new(const struct datagen_config *config)
 {
     static const struct source_ops ops = {datagen_open, datagen_poll, datagen_position,
-                                          datagen_close, datagen_bounded};
+                                          datagen_close, datagen_bounded, NULL};
     struct datagen_source *s = mem_calloc(1, sizeof *s);
 
     s->base.ops = &ops;

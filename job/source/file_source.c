@@ -39,6 +39,7 @@ struct file_source {
     size_t from;
     bool at_end;
     int64_t next_listing_ns; /* watched */
+    bool listed, caught_up;  /* a listing was taken here; nothing of it, or of what was restored, is left */
 };
 
 void file_listing_init(struct file_listing *l)
@@ -145,6 +146,18 @@ static void listing_leave(struct file_listing *l)
     mutex_unlock(&l->lock);
 }
 
+static struct file_entry *next_entry(struct file_source *s)
+{
+    while (s->cursor < s->entries.count) {
+        struct file_entry *e = &s->entries.items[s->cursor];
+
+        if (e->mine && !e->done)
+            return e;
+        s->cursor++;
+    }
+    return NULL;
+}
+
 /* Every file that must be read on is there, as long and as it was. */
 static enum rc check_restored(struct file_source *s, const char *old_root, struct err *err)
 {
@@ -217,22 +230,13 @@ static enum rc file_source_open(struct source *base, const struct source_context
     s->next_listing_ns = clock_mono_ns(ctx->env->clock) + s->config.monitor_interval_ms * NS_PER_MS;
     if (ctx->restored && ctx->restored_count > 0)
         return open_restored(s, err);
-    return s->config.listing != NULL ? list_together(s, err) : list_alone(s, err);
+    RETURN_IF_ERR(s->config.listing != NULL ? list_together(s, err) : list_alone(s, err));
+    s->listed = true;
+    s->caught_up = next_entry(s) == NULL;
+    return RC_OK;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
-
-static struct file_entry *next_entry(struct file_source *s)
-{
-    while (s->cursor < s->entries.count) {
-        struct file_entry *e = &s->entries.items[s->cursor];
-
-        if (e->mine && !e->done)
-            return e;
-        s->cursor++;
-    }
-    return NULL;
-}
 
 static enum rc open_entry(struct file_source *s, struct file_entry *e, struct err *err)
 {
@@ -362,6 +366,7 @@ static enum rc file_source_poll(struct source *base, struct batch_builder *out, 
             *result = SOURCE_ENDED;
             return RC_OK;
         }
+        s->caught_up |= s->listed;
         now = clock_mono_ns(s->ctx.env->clock);
         if (now < s->next_listing_ns) {
             *result = SOURCE_NOTHING_NOW;
@@ -370,6 +375,7 @@ static enum rc file_source_poll(struct source *base, struct batch_builder *out, 
         }
         s->next_listing_ns = now + s->config.monitor_interval_ms * NS_PER_MS;
         RETURN_IF_ERR(list_alone(s, err));
+        s->listed = true;
     }
     *result = batch_builder_rows(out) > 0 ? SOURCE_GOT_ROWS : SOURCE_NOTHING_NOW;
     *retry_ns = 0;
@@ -406,10 +412,19 @@ static bool file_source_bounded(const struct source *base)
     return ((const struct file_source *)base)->config.monitor_interval_ms == 0;
 }
 
+/* Of one that is watched: files that were there at its first listing, and after a restore what was left of those that it knew. */
+static bool file_source_backlog(const struct source *base)
+{
+    const struct file_source *s = (const struct file_source *)base;
+
+    return s->config.monitor_interval_ms > 0 && !s->caught_up;
+}
+
 struct source *file_source_new(const struct file_source_config *config)
 {
     static const struct source_ops ops = {file_source_open, file_source_poll, file_source_position,
-                                          file_source_close, file_source_bounded};
+                                          file_source_close, file_source_bounded,
+                                          file_source_backlog};
     struct file_source *s = mem_calloc(1, sizeof *s);
 
     s->base.ops = &ops;

@@ -36,6 +36,9 @@ struct source_ops {
                         struct err *);
     void (*close)(struct source *);
     bool (*bounded)(const struct source *);
+    /* Whether it still works through what lay there when it began (from open on), so that results of now are not to be had
+     * yet; once false it stays so. NULL: never. After: SplitEnumeratorContext.setIsProcessingBacklog. */
+    bool (*backlog)(const struct source *);
 };
 struct source {
     const struct source_ops *ops;

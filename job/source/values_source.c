@@ -81,7 +81,7 @@ static bool values_bounded(const struct source *base)
 struct source *values_source_new(const struct values_config *config)
 {
     static const struct source_ops ops = {values_open, values_poll, values_position, values_close,
-                                          values_bounded};
+                                          values_bounded, NULL};
     struct values_source *s = mem_calloc(1, sizeof *s);
 
     s->base.ops = &ops;

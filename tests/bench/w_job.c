@@ -80,7 +80,8 @@ static bool w_bounded(const struct source *s)
 
 static struct source *w_source_new(const void *config)
 {
-    static const struct source_ops ops = {w_open, w_poll, w_position, w_close, w_bounded};
+    static const struct source_ops ops = {w_open,  w_poll,    w_position,
+                                          w_close, w_bounded, NULL};
     struct w_source *w = mem_calloc(1, sizeof *w);
 
     w->source.ops = &ops;

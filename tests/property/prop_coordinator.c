@@ -212,6 +212,8 @@ static void step_task(struct world *w, uint32_t t)
             SEND(w, EVENT_TASK_END_OF_DATA, .task = t);
             return;
         }
+        if (chance(w, 30))
+            SEND(w, EVENT_BACKLOG, .task = t, .backlog = chance(w, 2));
         break;
     default:
         break;
@@ -399,6 +401,7 @@ static struct world *world_new(uint64_t seed)
         .vertices = vertices,
         .edges = edges,
     };
+    w->config.interval_during_backlog_ms = chance(w, 2) ? 0 : 2 * w->config.interval_ms;
     w->config.min_pause_ms = (int64_t)rng_below(&w->rng, (uint64_t)w->config.interval_ms + 1);
     rng_seed(&w->config.rng, seed);
     w->c = coordinator_new(&w->config);

@@ -110,7 +110,6 @@ static const struct {
     {"execution.checkpointing.max-concurrent-checkpoints", "9", RC_INVALID, "1 to 8"},
     {"execution.checkpointing.max-concurrent-checkpoints", "0", RC_INVALID, "1 to 8"},
     {"execution.checkpointing.file-merging.enabled", "true", RC_UNSUPPORTED, "merging"},
-    {"execution.checkpointing.interval-during-backlog", "0", RC_UNSUPPORTED, "none, is accepted"},
     {"state.changelog.enabled", "true", RC_UNSUPPORTED, "changelog"},
     {"state.backend.type", "forst", RC_UNSUPPORTED, "forst is not built"},
     {"execution.state-recovery.claim-mode", "LEGACY", RC_UNSUPPORTED, "LEGACY"},

@@ -391,6 +391,91 @@ START_TEST(periodic_triggers_keep_a_fixed_rate)
 }
 END_TEST
 
+/* A whole attempt, at once. */
+static void complete_now(uint64_t id)
+{
+    EV(EVENT_BEGUN, .checkpoint_id = id);
+    for (uint32_t t = 0; t < TASKS; t++)
+        ack(id, t);
+    ck_assert_ptr_nonnull(
+        strstr(EV(EVENT_FINALIZED, .checkpoint_id = id, .path = "/c"), "adopt"));
+}
+
+static void start_with_backlog_interval(int64_t backlog_ms)
+{
+    struct coordinator_config k = config();
+
+    k.min_pause_ms = k.interval_ms;
+    k.interval_during_backlog_ms = backlog_ms;
+    coordinator_free(c);
+    c = coordinator_new(&k);
+    now = 0;
+    EV(EVENT_START);
+    EV(EVENT_BACKLOG, .task = 0, .backlog = true); /* before its RUNNING */
+    EV(EVENT_BACKLOG, .task = 1, .backlog = true);
+    for (uint32_t t = 0; t < TASKS; t++)
+        EV(EVENT_TASK_RUNNING, .task = t);
+}
+
+/* While any source has one: as long as the last of them. */
+START_TEST(during_a_backlog_its_own_interval_holds)
+{
+    start_with_backlog_interval(5000);
+    ck_assert_int_eq(coordinator_next_mono_ms(c), 1000); /* the first is never put off */
+    ck_assert_str_eq(tick_at(1000), "begin 1 cp");
+    complete_now(1);
+    ck_assert_int_eq(coordinator_next_mono_ms(c), 6000);
+    ck_assert_str_eq(tick_at(2000), "");
+    EV(EVENT_BACKLOG, .task = 1, .backlog = false);
+    ck_assert_int_eq(coordinator_next_mono_ms(c), 6000);
+    now = 2500;
+    EV(EVENT_BACKLOG, .task = 0, .backlog = false);
+    ck_assert_int_eq(coordinator_next_mono_ms(c), 3500); /* the usual interval from then on */
+    ck_assert_str_eq(tick_at(3500), "begin 2 cp");
+    complete_now(2);
+    ck_assert_int_eq(coordinator_next_mono_ms(c), 4500);
+    /* One that begins anew takes effect behind the one that is planned. */
+    EV(EVENT_BACKLOG, .task = 0, .backlog = true);
+    ck_assert_int_eq(coordinator_next_mono_ms(c), 4500);
+    ck_assert_str_eq(tick_at(4500), "begin 3 cp");
+    complete_now(3);
+    ck_assert_int_eq(coordinator_next_mono_ms(c), 9500);
+}
+END_TEST
+
+START_TEST(none_at_all_during_a_backlog_but_what_is_asked_for)
+{
+    start_with_backlog_interval(0);
+    ck_assert_int_eq(coordinator_next_mono_ms(c), INT64_MAX);
+    ck_assert_str_eq(tick_at(50000), "");
+    ck_assert_str_eq(
+        EV(EVENT_REQUEST, .request_id = 1, .request = REQUEST_CHECKPOINT, .target_dir = NULL),
+        "begin 1 cp");
+    complete_now(1);
+    ck_assert_int_eq(coordinator_next_mono_ms(c), INT64_MAX);
+    EV(EVENT_BACKLOG, .task = 1, .backlog = false);
+    ck_assert_int_eq(coordinator_next_mono_ms(c), INT64_MAX);
+    EV(EVENT_TASK_END_OF_DATA, .task = 0); /* has none any more either */
+    ck_assert_int_eq(coordinator_next_mono_ms(c), 51000);
+    ck_assert_str_eq(tick_at(51000), "begin 2 cp");
+}
+END_TEST
+
+/* Tasks that are gone have no backlog; those of the next deployment tell theirs. */
+START_TEST(a_failure_forgets_backlogs)
+{
+    start_with_backlog_interval(0);
+    EV(EVENT_JOB_FAILING);
+    EV(EVENT_BACKLOG, .task = 0, .backlog = true); /* the last words of a task that is torn down */
+    now = 100;
+    EV(EVENT_START);
+    for (uint32_t t = 0; t < TASKS; t++)
+        EV(EVENT_TASK_RUNNING, .task = t);
+    ck_assert_int_eq(coordinator_next_mono_ms(c), 1100);
+    ck_assert_str_eq(tick_at(1100), "begin 1 cp");
+}
+END_TEST
+
 START_TEST(one_periodic_request_waits_while_a_slow_attempt_runs)
 {
     int64_t first = coordinator_next_mono_ms(c);
@@ -1173,6 +1258,9 @@ static TCase *cases_without_pause(void)
 
     tcase_add_checked_fixture(tc, setup_without_pause, teardown);
     tcase_add_test(tc, periodic_triggers_keep_a_fixed_rate);
+    tcase_add_test(tc, during_a_backlog_its_own_interval_holds);
+    tcase_add_test(tc, none_at_all_during_a_backlog_but_what_is_asked_for);
+    tcase_add_test(tc, a_failure_forgets_backlogs);
     tcase_add_test(tc, one_periodic_request_waits_while_a_slow_attempt_runs);
     tcase_add_test(tc, savepoints_come_first_and_requests_queue_behind_the_attempt);
     tcase_add_test(tc, queue_past_its_limit_turns_the_last_away);

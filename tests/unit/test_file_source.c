@@ -437,6 +437,68 @@ END_TEST
 /* ---- watching -------------------------------------------------------------------------------- */
 
 /* New files are found at the next look, each by one subtask, never again after a restore. */
+/* What lay there at first is the backlog, until it is read; what comes later is not. Bounded input has none: it ends. */
+START_TEST(the_first_listing_of_a_watched_folder_is_a_backlog)
+{
+    struct fixture f;
+    struct source *s;
+    struct bytes items[32];
+    size_t count = 0;
+    struct buf out = {0};
+    enum source_result result;
+    int64_t retry;
+    struct err err = {0};
+
+    fixture_init(&f);
+    file(&f, "a", "a1\na2\na3\n");
+    s = file_source_new(&f.config);
+    ck_assert_ok(open_one(&f, s, 0, 1, &err));
+    ck_assert(!s->ops->backlog(s));
+    s->ops->close(s);
+    f.config.monitor_interval_ms = 1000;
+    s = file_source_new(&f.config);
+    ck_assert_ok(open_one(&f, s, 0, 1, &err));
+    ck_assert(s->ops->backlog(s));
+    ck_assert_ok(poll_rows(&f, s, 2, &out, &result, &retry, &err));
+    ck_assert(s->ops->backlog(s));
+    keep_position(&f, s, items, &count);
+    ck_assert_ok(poll_rows(&f, s, 100, &out, &result, &retry, &err));
+    ck_assert_int_eq(result, SOURCE_NOTHING_NOW);
+    ck_assert(!s->ops->backlog(s));
+    file(&f, "b", "b1\nb2\n");
+    sim_clock_advance_ms(&f.clock, 1000);
+    ck_assert_ok(poll_rows(&f, s, 1, &out, &result, &retry, &err));
+    ck_assert_int_eq(result, SOURCE_GOT_ROWS);
+    ck_assert(!s->ops->backlog(s));
+    s->ops->close(s);
+    /* Restored: what was left, and what came meanwhile. */
+    f.items = items;
+    f.count = count;
+    buf_clear(&out);
+    s = file_source_new(&f.config);
+    ck_assert_ok(open_one(&f, s, 0, 1, &err));
+    ck_assert(s->ops->backlog(s));
+    ck_assert_ok(poll_rows(&f, s, 2, &out, &result, &retry, &err));
+    ck_assert(s->ops->backlog(s));
+    ck_assert_ok(poll_rows(&f, s, 100, &out, &result, &retry, &err));
+    ck_assert(!s->ops->backlog(s));
+    ck_assert_str_eq(sorted_words(&f, &out), "a3 b1 b2");
+    s->ops->close(s);
+    buf_release(&out);
+    /* A subtask without a file of its own has none. */
+    f.items = NULL;
+    f.count = 0;
+    tmpdir_remove(&f.tmp);
+    tmpdir_make(&f.tmp);
+    f.config.path = f.tmp.path;
+    s = file_source_new(&f.config);
+    ck_assert_ok(open_one(&f, s, 0, 1, &err));
+    ck_assert(!s->ops->backlog(s));
+    s->ops->close(s);
+    fixture_release(&f);
+}
+END_TEST
+
 START_TEST(a_watched_folder_gives_new_files_once)
 {
     struct fixture f;
@@ -550,6 +612,7 @@ TEST_MAIN("file_source", tcase_add_test(tc, hidden_names_are_skipped_and_sub_fol
           tcase_add_loop_test(tc, a_changed_file_is_refused_on_restore, 0, 3);
           tcase_add_test(tc, read_files_may_go_and_the_folder_may_move);
           tcase_add_loop_test(tc, a_damaged_position_is_refused, 0, ARRAY_LEN(damaged));
-          tcase_add_test(tc, a_watched_folder_gives_new_files_once);
+          tcase_add_test(tc, the_first_listing_of_a_watched_folder_is_a_backlog);
+    tcase_add_test(tc, a_watched_folder_gives_new_files_once);
           tcase_add_test(tc, a_compressed_file_is_read_on_after_a_restore);
           tcase_add_test(tc, rows_longer_than_the_buffer_are_read))
