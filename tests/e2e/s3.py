@@ -118,7 +118,7 @@ def killed_at_any_request_that_changes_something(where):
 def killed_in_the_middle_of_a_multipart_upload(where):
     s = server()
     sql = (settings(where, "rocksdb", 1, "300 ms", **{"execution.checkpointing.dir": "s3://varve/ck", "state.backend.rocksdb.localdir": where + "/local"}) +
-           sequence("seq", 300000, 150000) + table("o", "k BIGINT, n BIGINT, s STRING", connector="blackhole") +
+           sequence("seq", 3000000, 150000) + table("o", "k BIGINT, n BIGINT, s STRING", connector="blackhole") +
            "INSERT INTO o SELECT MOD(id, 100000), COUNT(*), MAX(SHA512(CAST(id AS STRING))) FROM seq GROUP BY MOD(id, 100000);\n")
     options = dict(QUICK, **{"varve.s3.part-size": "5mb"})
     with s.lock:
