@@ -16,7 +16,7 @@ enum header_offset {
 /* A field more would be lost on the way: encode it, decode it, raise VERSION. */
 _Static_assert(sizeof(void *) != 8 ||
                    (sizeof(struct keyed_handle) == 88 && sizeof(struct state_desc) == 80 &&
-                    sizeof(struct state_file) == 80),
+                    sizeof(struct state_file) == 88),
                "every field has its place in the bytes");
 
 /* ---- encode ---------------------------------------------------------------------------------- */

@@ -13,3 +13,11 @@ enum rc rocks_sst_check(const char *path, struct bytes lower, struct bytes upper
                    (struct shim_slice){upper.data, upper.len}, entries, &error);
     return rocks_take_error(error, err, "look into it");
 }
+
+enum rc rocks_sst_check_bytes(struct bytes file, uint64_t *entries, struct err *err)
+{
+    char *error = NULL;
+
+    shim_sst_check_bytes((struct shim_slice){file.data, file.len}, entries, &error);
+    return rocks_take_error(error, err, "look into it");
+}

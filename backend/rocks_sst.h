@@ -9,5 +9,7 @@
  * RC_CORRUPT, RC_IO. */
 MUST_USE enum rc rocks_sst_check(const char *path, struct bytes lower, struct bytes upper,
                                  uint64_t *entries, struct err *err);
+/* The same of a file's bytes, which lie elsewhere than in a file of their own; without bounds. */
+MUST_USE enum rc rocks_sst_check_bytes(struct bytes file, uint64_t *entries, struct err *err);
 
 #endif

@@ -2,6 +2,7 @@
  * there, deletions and operands included: an iterator over a database would merge them. */
 #include "backend/rocks_sst_shim.h"
 
+#include "rocksdb/env.h"
 #include "rocksdb/options.h"
 #include "rocksdb/sst_file_reader.h"
 
@@ -68,9 +69,10 @@ Status check_entries(rocksdb::SstFileReader *reader, const Slice &lower, const S
     return it->status();
 }
 
-Status check(const char *path, const Slice &lower, const Slice &upper, uint64_t *entries)
+Status check(const rocksdb::Options &options, const char *path, const Slice &lower,
+             const Slice &upper, uint64_t *entries)
 {
-    rocksdb::SstFileReader reader{rocksdb::Options()};
+    rocksdb::SstFileReader reader{options};
     rocksdb::ReadOptions read;
     Status s = reader.Open(path);
 
@@ -97,7 +99,25 @@ try {
     Status s;
 
     *entries = 0;
-    s = check(path, slice_of(lower), slice_of(upper), entries);
+    s = check(rocksdb::Options(), path, slice_of(lower), slice_of(upper), entries);
+    if (!s.ok() && *error == nullptr)
+        *error = strdup(s.ToString().c_str());
+} catch (const std::bad_alloc &) {
+    if (*error == nullptr)
+        *error = strdup("IO error: out of memory");
+}
+
+void shim_sst_check_bytes(struct shim_slice file, uint64_t *entries, char **error)
+try {
+    static const char name[] = "/file.sst";
+    std::unique_ptr<rocksdb::Env> env(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+    rocksdb::Options options;
+    Status s = rocksdb::WriteStringToFile(env.get(), slice_of(file), name);
+
+    *entries = 0;
+    options.env = env.get();
+    if (s.ok())
+        s = check(options, name, Slice(), Slice(), entries);
     if (!s.ok() && *error == nullptr)
         *error = strdup(s.ToString().c_str());
 } catch (const std::bad_alloc &) {

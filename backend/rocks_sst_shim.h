@@ -13,6 +13,8 @@ extern "C" {
  * with lower <= key < upper (empty: no bound), as many as the file says of itself. */
 void shim_sst_check(const char *path, struct shim_slice lower, struct shim_slice upper,
                     uint64_t *entries, char **error);
+/* The same of a file that lies in memory. */
+void shim_sst_check_bytes(struct shim_slice file, uint64_t *entries, char **error);
 
 #ifdef __cplusplus
 }

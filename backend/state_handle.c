@@ -75,6 +75,9 @@ void subtask_state_copy(struct arena *to, const struct subtask_state *from,
     out->channels = ARENA_ARRAY(to, from->channel_count, struct channel_handle);
     for (size_t i = 0; i < from->channel_count; i++)
         channel_handle_copy(to, &from->channels[i], &out->channels[i]);
+    out->streams = ARENA_ARRAY(to, from->stream_count, struct state_file);
+    for (size_t i = 0; i < from->stream_count; i++)
+        state_file_copy(to, &from->streams[i], &out->streams[i]);
 }
 
 static void add_sizes(const struct state_file *files, size_t count, uint64_t *full_bytes,
@@ -96,6 +99,7 @@ void subtask_state_sizes(const struct subtask_state *s, uint64_t *full_bytes, ui
     add_sizes(s->logs, s->log_count, full_bytes, new_bytes);
     for (size_t i = 0; i < s->channel_count; i++)
         add_sizes(&s->channels[i].file, 1, full_bytes, new_bytes);
+    add_sizes(s->streams, s->stream_count, full_bytes, new_bytes);
     for (size_t i = 0; i < s->list_count; i++) { /* lists go into every _metadata anew */
         for (size_t j = 0; j < s->lists[i].item_count; j++) {
             *full_bytes += s->lists[i].items[j].len;

@@ -29,6 +29,10 @@ struct state_file {
     uint64_t size_bytes;
     struct digest128 digest;   /* XXH3-128 of the whole content */
     bool newly_written;        /* by this snapshot; false: an earlier checkpoint had it */
+    /* Only in the view of a snapshot that Flink wrote (checkpoint/flink/flink_view.h); not stored: */
+    bool no_digest;            /* digest tells files apart by their names and proves nothing */
+    bool at_least;             /* size_bytes: what the file holds at least; it may be longer */
+    uint64_t start;            /* where its bytes begin in a file that several share */
     const char *resolved_path; /* after recovery: where it lies now; not stored */
 };
 
@@ -133,6 +137,9 @@ struct subtask_state {
     struct state_file *logs;
     size_t channel_count; /* rows in flight to it (unaligned checkpoints) */
     struct channel_handle *channels;
+    /* Of a snapshot that Flink wrote: streams of lists, channels and coordinators. */
+    size_t stream_count;
+    struct state_file *streams;
 };
 
 void keyed_handle_copy(struct arena *to, const struct keyed_handle *from, struct keyed_handle *out);

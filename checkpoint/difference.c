@@ -1,7 +1,7 @@
 /* difference.c - see difference.h */
 #include "checkpoint/difference.h"
 
-#include "checkpoint/recovery.h"
+#include "checkpoint/snapshot_read.h"
 #include "checkpoint/snapshot_list.h"
 
 #include <stdlib.h>
@@ -94,6 +94,8 @@ static struct contents gather(struct arena *arena, const struct operator_meta *o
         add_files(&c, &op->subtasks[s], op->subtasks[s].logs, op->subtasks[s].log_count, "log");
         for (size_t h = 0; h < op->subtasks[s].channel_count; h++)
             add_files(&c, &op->subtasks[s], &op->subtasks[s].channels[h].file, 1, "in flight");
+        add_files(&c, &op->subtasks[s], op->subtasks[s].streams, op->subtasks[s].stream_count,
+                  "stream");
         for (size_t l = 0; l < op->subtasks[s].list_count; l++)
             add_list(&c, &op->subtasks[s], &op->subtasks[s].lists[l]);
     }
@@ -152,8 +154,8 @@ static const struct operator_meta *find_operator(const struct checkpoint_metadat
     return NULL;
 }
 
-static enum rc read_side(struct fs *fs, const char *path, struct arena *arena,
-                         struct difference_side *out, struct err *err)
+static enum rc read_side(struct fs *fs, const char *path, const struct rebase *rebase,
+                         struct arena *arena, struct difference_side *out, struct err *err)
 {
     struct snapshot_list list;
     uint64_t metadata_bytes;
@@ -164,7 +166,7 @@ static enum rc read_side(struct fs *fs, const char *path, struct arena *arena,
                        list.count);
     out->dir = list.items[0].dir;
     out->meta = ARENA_NEW(arena, struct checkpoint_metadata);
-    return recovery_read_metadata(fs, out->dir, arena, out->meta, &metadata_bytes, err);
+    return snapshot_read(fs, out->dir, rebase, arena, out->meta, &metadata_bytes, err);
 }
 
 static void compare_sides(struct difference *d)
@@ -187,14 +189,14 @@ static void compare_sides(struct difference *d)
         }
 }
 
-enum rc difference_make(struct fs *fs, const char *from, const char *to, struct difference *out,
-                        struct err *err)
+enum rc difference_make(struct fs *fs, const char *from, const char *to,
+                        const struct rebase *rebase, struct difference *out, struct err *err)
 {
     enum rc rc;
 
     *out = (struct difference){.arena = arena_new(0)};
-    GOTO_IF_ERR(read_side(fs, from, out->arena, &out->sides[FROM], err));
-    GOTO_IF_ERR(read_side(fs, to, out->arena, &out->sides[TO], err));
+    GOTO_IF_ERR(read_side(fs, from, rebase, out->arena, &out->sides[FROM], err));
+    GOTO_IF_ERR(read_side(fs, to, rebase, out->arena, &out->sides[TO], err));
     compare_sides(out);
 out:
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "diff");

@@ -3,13 +3,15 @@
  * Contents are told apart by length and digest, not by name or place: a savepoint that links to
  * files of a checkpoint has them all in common with it, and so has a copy on another disk. What
  * lies inline, and each list state of a subtask, is a content as well. Only the two _metadata are
- * read. Thread: any.
+ * read. Files of Flink's have no digest: their own names stand for it. rebase NULL: no rules.
+ * Thread: any.
  */
 #ifndef VARVE_CHECKPOINT_DIFFERENCE_H
 #define VARVE_CHECKPOINT_DIFFERENCE_H
 
 #include "base/env.h"
 #include "checkpoint/metadata.h"
+#include "checkpoint/rebase.h"
 
 enum content_change { CONTENT_ADDED, CONTENT_DROPPED, CONTENT_KEPT, CONTENT_CHANGES };
 const char *content_change_str(enum content_change c); /* "added" */
@@ -43,9 +45,10 @@ struct difference {
     struct operator_difference *operators;
 };
 /* From the snapshot at path `from` to that at `to`. RC_INVALID: a path with several; else as
- * snapshot_list_make and recovery_read_metadata. Release after every call. */
+ * snapshot_list_make and snapshot_read. Release after every call. */
 MUST_USE enum rc difference_make(struct fs *fs, const char *from, const char *to,
-                                 struct difference *out, struct err *err);
+                                 const struct rebase *rebase, struct difference *out,
+                                 struct err *err);
 void difference_release(struct difference *d);
 
 #endif

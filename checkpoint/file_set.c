@@ -1,7 +1,7 @@
 /* file_set.c - see file_set.h */
 #include "checkpoint/file_set.h"
 
-#include "checkpoint/recovery.h"
+#include "checkpoint/snapshot_read.h"
 
 #include <stdlib.h>
 
@@ -158,6 +158,9 @@ bool file_set_use(struct file_set *s, uint32_t snapshot, const struct operator_m
             .op = operator_of(s, op),
             .size_bytes = file->size_bytes,
             .digest = file->digest,
+            .no_digest = file->no_digest,
+            .at_least = file->at_least,
+            .start = file->start,
             .subtask_index = subtask->subtask_index,
             .first_snapshot = snapshot,
         };
@@ -176,8 +179,14 @@ void file_set_look(struct file_set *s, struct fs *fs, struct named_file *f)
     struct err local = {0};
     struct fs_stat st = {0};
 
-    if (recovery_look_at_file(fs, f->path, f->size_bytes, s->arena, &st, &f->fault, &local) !=
-        RC_OK)
+    struct state_file file = {
+        .resolved_path = f->path,
+        .size_bytes = f->size_bytes,
+        .at_least = f->at_least,
+        .start = f->start,
+    };
+
+    if (snapshot_look_at_file(fs, &file, s->arena, &st, &f->fault, &local) != RC_OK)
         f->fault = arena_strdup(s->arena, local.msg);
     f->device = st.device;
     f->inode = st.inode;

@@ -23,6 +23,8 @@ struct named_file {
     const struct named_operator *op; /* that named it first; lives as long as the set */
     uint64_t size_bytes;
     struct digest128 digest;
+    bool no_digest, at_least; /* as state_file has them */
+    uint64_t start;
     uint32_t subtask_index;
     uint32_t first_snapshot, last_snapshot; /* that name it; equal: one alone does */
     uint64_t device, inode, link_count;     /* file_set_look; 0: not there */

@@ -7,6 +7,7 @@
 #include "checkpoint/layout.h"
 #include "checkpoint/lineage.h"
 #include "checkpoint/snapshot_list.h"
+#include "checkpoint/snapshot_read.h"
 
 #include <stdlib.h>
 
@@ -39,7 +40,8 @@ const struct checkpoint_metadata *inspect_reread(struct inspect *in, const struc
 
     arena_reset(in->one);
     meta = ARENA_NEW(in->one, struct checkpoint_metadata);
-    return recovery_read_metadata(in->env->fs, v->dir, in->one, meta, &bytes, NULL) == RC_OK
+    return snapshot_read(in->env->fs, v->dir, in->options->rebase, in->one, meta, &bytes, NULL) ==
+                   RC_OK
                ? meta
                : NULL;
 }
@@ -111,15 +113,14 @@ static enum rc look_at_file(void *ctx, const struct operator_meta *op,
 
     if (file->scope == FILE_INLINE)
         return RC_OK; /* proven by metadata_check */
-    if (file->scope == FILE_SHARED && l->shared != NULL)
+    if (file->scope == FILE_SHARED && l->shared != NULL && !file->no_digest)
         known = shared_files_find(l->shared, file->digest);
     if (is_known_good(l, known, file)) {
         *(known->linked ? &l->view->linked_bytes : &l->view->single_bytes) += file->size_bytes;
         return RC_OK;
     }
-    RETURN_IF_ERR(recovery_look_at_file(l->in->env->fs, file->resolved_path, file->size_bytes,
-                                        l->in->one, &st, &reason, err));
-    if (reason == NULL && l->in->options->digests) {
+    RETURN_IF_ERR(snapshot_look_at_file(l->in->env->fs, file, l->in->one, &st, &reason, err));
+    if (reason == NULL && l->in->options->digests && !file->no_digest) {
         RETURN_IF_ERR(digest_file(l->in->env->fs, file->resolved_path, &digest, &size, err));
         reason = recovery_digest_fault(digest, file->digest, l->in->one);
     }
@@ -202,8 +203,8 @@ static enum rc look_at_snapshot(struct inspect *in, const struct listed_snapshot
         .dir = item->dir, .checkpoint_id = item->checkpoint_id, .reason = ""};
     if (!item->complete)
         return look_at_incomplete(in, v, err);
-    if (recovery_read_metadata(in->env->fs, v->dir, in->one, m, &v->metadata_bytes, &local) !=
-        RC_OK) {
+    if (snapshot_read(in->env->fs, v->dir, in->options->rebase, in->one, m, &v->metadata_bytes,
+                      &local) != RC_OK) {
         damage(in, v, arena_strdup(in->arena, local.msg));
         return RC_OK;
     }
@@ -259,7 +260,7 @@ static void sum_only(struct job_dir_view *job)
     for (size_t i = 0; i < job->snapshot_count; i++) {
         struct snapshot_view *v = &job->snapshots[i];
 
-        v->only_known = v->readable && job->orphans.unreadable_count == 0;
+        v->only_known = v->readable && job->orphans.unreadable_count == 0 && !job->orphans.flink;
         v->only_bytes = v->metadata_bytes + v->sizes.exclusive_bytes;
     }
     for (size_t i = 0; i < t->count; i++)
@@ -284,8 +285,8 @@ static void name_job(struct inspect *in, struct job_dir_view *job)
     job->job_name = "";
     for (size_t i = job->snapshot_count; i > 0 && job->newest_meta == NULL; i--)
         if (job->snapshots[i - 1].readable &&
-            recovery_read_metadata(in->env->fs, job->snapshots[i - 1].dir, in->job_arena, meta,
-                                   &bytes, NULL) == RC_OK) {
+            snapshot_read(in->env->fs, job->snapshots[i - 1].dir, in->options->rebase,
+                          in->job_arena, meta, &bytes, NULL) == RC_OK) {
             job->newest = &job->snapshots[i - 1];
             job->newest_meta = meta;
             job->job_id = meta->job_id;
@@ -305,7 +306,8 @@ static enum rc look_at_job(struct inspect *in, const char *dir, struct job_dir_v
 
     *job = (struct job_dir_view){.dir = dir};
     RETURN_IF_ERR(
-        orphans_scan(in->env->fs, dir, look_at_checkpoint, &look, &job->orphans, err));
+        orphans_look(in->env->fs, dir, in->options->rebase, look_at_checkpoint, &look,
+                               &job->orphans, err));
     sum_only(job);
     for (size_t i = 0; i < r->orphan_count; i++) {
         struct snapshot_view *v;

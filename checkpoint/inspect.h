@@ -27,7 +27,8 @@ struct inspect_options {
     /* What lies outside and the snapshot does not know: a list of such objects. Asked of a snapshot
      * given by its path, and of a job's newest. The function may be NULL. */
     json_t *(*outside)(const struct env *env, const struct checkpoint_metadata *m);
-    struct look_watch watch; /* after each checkpoint of a job */
+    const struct rebase *rebase; /* for snapshots of Flink's; NULL: none */
+    struct look_watch watch;     /* after each checkpoint of a job */
 };
 /* Such an object as "file position: path a.csv, offset 12". */
 void inspect_print_item(json_t *described, struct buf *out);

@@ -3,6 +3,7 @@
  * Tables are cut at a number of lines, and say so: a browser is to open the page of any directory.
  * Every text that came from a file goes through html_text. The charts are inspect_html_svg.c's. */
 #include "base/utf8.h"
+#include "checkpoint/flink/flink_metadata.h"
 #include "checkpoint/inspect_priv.h"
 #include "checkpoint/snapshot_list.h"
 
@@ -235,6 +236,11 @@ static void print_inside(const struct inspect *in, const struct snapshot_view *v
     }
     if (m->setting_count > 0)
         buf_append_str(out, "</table>\n");
+    if (m->flink != NULL) {
+        buf_printf(out, "<p class=dim>written by Flink: metadata of version %d</p>\n",
+                   m->flink->version);
+        return;
+    }
     buf_append_str(out, "<p class=dim>varve ");
     html_text(m->varve_version, out);
     buf_append_str(out, ", RocksDB ");

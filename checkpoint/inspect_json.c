@@ -2,6 +2,7 @@
  *
  * Their schema is docs/inspect.schema.json. One line for each element of the long lists. */
 #include "base/json.h"
+#include "checkpoint/flink/flink_json.h"
 #include "checkpoint/inspect_priv.h"
 #include "checkpoint/snapshot_list.h"
 
@@ -160,7 +161,7 @@ static json_t *channel_json(const struct channel_handle *h)
 static json_t *subtask_json(const struct inspect *in, const struct subtask_state *s)
 {
     json_t *o = json_object(), *keyed = json_array(), *lists = json_array();
-    json_t *logs = json_array(), *channels = json_array();
+    json_t *logs = json_array(), *channels = json_array(), *streams = json_array();
     struct metadata_sizes sizes = {0};
 
     subtask_metadata_sizes(s, &sizes);
@@ -179,6 +180,9 @@ static json_t *subtask_json(const struct inspect *in, const struct subtask_state
     for (size_t i = 0; i < s->channel_count; i++)
         add(channels, channel_json(&s->channels[i]));
     put(o, "in_flight", channels);
+    for (size_t i = 0; i < s->stream_count; i++)
+        add(streams, file_json(&s->streams[i]));
+    put(o, "streams", streams);
     return o;
 }
 
@@ -244,6 +248,8 @@ static void put_metadata(const struct inspect *in, json_t *o, const struct snaps
     for (size_t i = 0; i < m->operator_count; i++)
         add(operators, operator_json(in, &m->operators[i]));
     put(o, "operators", operators);
+    if (m->flink != NULL)
+        put(o, "flink", flink_metadata_json(m->flink));
     outside = inspect_outside(in, v, m);
     if (outside != NULL)
         put(o, "outside", outside);

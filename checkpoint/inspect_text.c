@@ -1,4 +1,5 @@
 /* inspect_text.c - the report for people. */
+#include "checkpoint/flink/flink_text.h"
 #include "checkpoint/inspect_priv.h"
 #include "checkpoint/snapshot_list.h"
 
@@ -122,7 +123,9 @@ static void print_channels(const struct inspect *in, const struct subtask_state 
     }
 }
 
-static void print_subtask(const struct inspect *in, const struct subtask_state *s, struct buf *out)
+/* flink: the same subtask as Flink wrote it; NULL: it did not. */
+static void print_subtask(const struct inspect *in, const struct subtask_state *s,
+                          const struct flink_subtask *flink, struct buf *out)
 {
     struct metadata_sizes sizes = {0};
     char full[TEXT_MAX], new[TEXT_MAX];
@@ -132,10 +135,13 @@ static void print_subtask(const struct inspect *in, const struct subtask_state *
         buf_printf(out, "    subtask %" PRIu32 ": had finished\n", s->subtask_index);
         return;
     }
-    if (s->keyed_count + s->list_count + s->log_count + s->channel_count == 0)
+    if (s->keyed_count + s->list_count + s->log_count + s->channel_count + s->stream_count == 0)
         return;
-    buf_printf(out, "    subtask %" PRIu32 ": %s, new %s\n", s->subtask_index,
-               inspect_size_text(sizes.full_bytes, full), inspect_size_text(sizes.new_bytes, new));
+    buf_printf(out, "    subtask %" PRIu32 ": %s", s->subtask_index,
+               inspect_size_text(sizes.full_bytes, full));
+    if (flink == NULL)
+        buf_printf(out, ", new %s", inspect_size_text(sizes.new_bytes, new));
+    buf_append_str(out, "\n");
     for (size_t k = 0; k < s->keyed_count; k++) {
         const struct keyed_handle *h = &s->keyed[k];
 
@@ -152,10 +158,15 @@ static void print_subtask(const struct inspect *in, const struct subtask_state *
     print_channels(in, s, out);
     for (size_t l = 0; l < s->list_count; l++)
         print_list(in, &s->lists[l], out);
+    if (flink == NULL)
+        return;
+    flink_print_subtask(flink, out);
+    if (in->options->files)
+        print_files(s->streams, s->stream_count, "(stream)", out);
 }
 
 static void print_operator(const struct inspect *in, const struct operator_meta *op,
-                           struct buf *out)
+                           const struct flink_operator *flink, struct buf *out)
 {
     struct metadata_sizes sizes = {0};
     char full[TEXT_MAX], new[TEXT_MAX];
@@ -164,17 +175,20 @@ static void print_operator(const struct inspect *in, const struct operator_meta 
     for (size_t s = 0; s < op->subtask_count; s++)
         subtask_metadata_sizes(&op->subtasks[s], &sizes);
     buf_printf(out, "  operator %s\n", op->name);
-    buf_printf(out, "    id %s, parallelism %" PRIu32 ", max parallelism %" PRIu32 ", %s, new %s",
-               op->id, op->parallelism, op->key_group_count,
-               inspect_size_text(sizes.full_bytes, full), inspect_size_text(sizes.new_bytes, new));
+    buf_printf(out, "    id %s, parallelism %" PRIu32 ", max parallelism %" PRIu32 ", %s", op->id,
+               op->parallelism, op->key_group_count, inspect_size_text(sizes.full_bytes, full));
+    if (flink == NULL)
+        buf_printf(out, ", new %s", inspect_size_text(sizes.new_bytes, new));
     if (op->uid[0] != '\0')
         buf_printf(out, ", uid %s", op->uid);
     if (keys > 0)
         buf_printf(out, ", %" PRIu64 " keys", keys);
     buf_printf(out, "%s\n", op->finished ? ", finished" : "");
     print_states(op, out);
+    if (flink != NULL)
+        flink_print_operator(flink, out);
     for (size_t s = 0; s < op->subtask_count; s++)
-        print_subtask(in, &op->subtasks[s], out);
+        print_subtask(in, &op->subtasks[s], flink == NULL ? NULL : &flink->subtasks[s], out);
 }
 
 static void print_faults(const struct snapshot_view *v, const char *indent, struct buf *out)
@@ -188,18 +202,21 @@ static void print_faults(const struct snapshot_view *v, const char *indent, stru
                    v->fault_count - v->kept_count, v->dir);
 }
 
-static void print_sizes(const struct snapshot_view *v, struct buf *out)
+static void print_sizes(const struct snapshot_view *v, bool flink, struct buf *out)
 {
     const struct metadata_sizes *s = &v->sizes;
     char a[TEXT_MAX], b[TEXT_MAX], c[TEXT_MAX], d[TEXT_MAX], e[TEXT_MAX];
 
     buf_printf(out,
                "  size %s: shared %s in %" PRIu64 " files, exclusive %s in %" PRIu64
-               ", inline %s in %" PRIu64 "; new %s\n",
+               ", inline %s in %" PRIu64,
                inspect_size_text(s->full_bytes, a), inspect_size_text(s->shared_bytes, b),
                s->shared_count, inspect_size_text(s->exclusive_bytes, c), s->exclusive_count,
-               inspect_size_text(s->inline_bytes, d), s->inline_count,
-               inspect_size_text(s->new_bytes, e));
+               inspect_size_text(s->inline_bytes, d), s->inline_count);
+    if (flink)
+        buf_append_str(out, "\n");
+    else
+        buf_printf(out, "; new %s\n", inspect_size_text(s->new_bytes, e));
     if (v->only_known)
         buf_printf(out, "  no other checkpoint here names %s of it\n",
                    inspect_size_text(v->only_bytes, a));
@@ -235,9 +252,8 @@ static void print_outside(const struct inspect *in, const struct snapshot_view *
     json_decref(list);
 }
 
-/* All but the first line. */
-static void print_inside(const struct inspect *in, const struct snapshot_view *v,
-                         const struct checkpoint_metadata *m, struct buf *out)
+static void print_origin(const struct inspect *in, const struct checkpoint_metadata *m,
+                         struct buf *out)
 {
     char when[TEXT_MAX], age[TEXT_MAX];
 
@@ -249,9 +265,27 @@ static void print_inside(const struct inspect *in, const struct snapshot_view *v
                inspect_ms_between(m->trigger_wall_ms, m->completed_wall_ms),
                inspect_ago_text(in, m->completed_wall_ms, age),
                m->varve_version, m->rocksdb_version);
-    print_sizes(v, out);
+}
+
+/* All but the first line. */
+static void print_inside(const struct inspect *in, const struct snapshot_view *v,
+                         const struct checkpoint_metadata *m, struct buf *out)
+{
+    char when[TEXT_MAX], age[TEXT_MAX];
+
+    if (m->flink != NULL) {
+        buf_printf(out, "  %s %" PRIu64 " of a job of Flink's (%s)\n", snapshot_kind_str(m->kind),
+                   m->checkpoint_id, m->job_id[0] == '\0' ? "its id is not recorded" : m->job_id);
+        buf_printf(out, "  last changed %s, %s\n", inspect_time_text(m->completed_wall_ms, when),
+                   inspect_ago_text(in, m->completed_wall_ms, age));
+        flink_print_head(m->flink, out);
+    } else {
+        print_origin(in, m, out);
+    }
+    print_sizes(v, m->flink != NULL, out);
     for (size_t i = 0; i < m->operator_count; i++)
-        print_operator(in, &m->operators[i], out);
+        print_operator(in, &m->operators[i], m->flink == NULL ? NULL : &m->flink->operators[i],
+                       out);
     print_outside(in, v, m, out);
     for (size_t i = 0; i < m->setting_count; i++)
         buf_printf(out, "  set %s = %s\n", m->settings[i].key, m->settings[i].value);

@@ -31,6 +31,8 @@ enum rc metadata_each_file(const struct checkpoint_metadata *m, metadata_file_fn
                 RETURN_IF_ERR(fn(ctx, op, subtask, &subtask->logs[f], err));
             for (size_t f = 0; f < subtask->channel_count; f++)
                 RETURN_IF_ERR(fn(ctx, op, subtask, &subtask->channels[f].file, err));
+            for (size_t f = 0; f < subtask->stream_count; f++)
+                RETURN_IF_ERR(fn(ctx, op, subtask, &subtask->streams[f], err));
         }
     }
     return RC_OK;
@@ -74,6 +76,8 @@ void subtask_metadata_sizes(const struct subtask_state *s, struct metadata_sizes
         sum->in_flight_bytes += s->channels[c].file.size_bytes;
         sum->in_flight_rows += s->channels[c].row_count;
     }
+    for (size_t f = 0; f < s->stream_count; f++)
+        add_file(&s->streams[f], sum);
     for (size_t l = 0; l < s->list_count; l++)
         for (size_t i = 0; i < s->lists[l].item_count; i++) {
             sum->full_bytes += s->lists[l].items[i].len;

@@ -29,7 +29,11 @@ struct operator_meta {
     size_t subtask_count;
     struct subtask_state *subtasks; /* each index < parallelism at most once */
 };
+struct flink_metadata;
 struct checkpoint_metadata {
+    /* Not NULL: Flink wrote it, and this tree is a view of that one (flink/flink_view.h): who wrote
+     * it, times and SQL are not known, states not described; nothing restores from it. */
+    const struct flink_metadata *flink;
     uint64_t checkpoint_id;
     enum checkpoint_kind kind;
     char job_id[JOB_ID_LEN + 1];

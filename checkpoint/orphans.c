@@ -2,8 +2,10 @@
 #include "checkpoint/orphans.h"
 
 #include "base/arena.h"
+#include "checkpoint/flink/flink_files.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/recovery.h"
+#include "checkpoint/snapshot_read.h"
 #include "checkpoint/snapshot_dir.h"
 
 #include <inttypes.h>
@@ -70,6 +72,9 @@ struct scan {
     struct found_log *logs; /* by path */
     size_t log_count, log_cap;
     struct arena *one; /* of the snapshot at hand */
+    bool looks;        /* reads what Flink wrote too */
+    const struct rebase *rebase;
+    struct flink_files flink; /* Flink's, in shared/ and taskowned/ */
 };
 
 static void add_orphan(struct scan *s, enum orphan_kind kind, const char *path,
@@ -120,6 +125,7 @@ struct dir_sum {
     struct scan *scan;
     const char *dir;
     bool complete;       /* has a _metadata: only parts of it can be orphans */
+    bool flink;
     const char **named;  /* exclusive files of a readable one, sorted; NULL: unreadable */
     size_t named_count;
     uint64_t bytes;
@@ -136,9 +142,10 @@ static bool is_unnamed(const struct dir_sum *sum, const char *name)
     struct digest128 digest;
     uint64_t index;
 
-    if (sum->named == NULL ||
-        (!layout_parse_exclusive(name, &index) && !layout_parse_shared(name, &digest) &&
-         !layout_is_log(name)))
+    bool ours = layout_parse_exclusive(name, &index) || layout_parse_shared(name, &digest) ||
+                layout_is_log(name);
+
+    if (sum->named == NULL || !(sum->flink ? flink_is_file_name(name) : ours))
         return false;
     return sum->named_count == 0 ||
            bsearch(&name, sum->named, sum->named_count, sizeof name, by_string) == NULL;
@@ -189,7 +196,9 @@ static enum rc note_file(void *ctx, const struct operator_meta *op UNUSED,
 {
     struct naming *n = ctx;
 
-    if (file->scope == FILE_SHARED)
+    if (file->no_digest && file->scope != FILE_INLINE)
+        flink_files_note(&n->scan->flink, file->resolved_path);
+    else if (file->scope == FILE_SHARED)
         shared_files_use(&n->scan->r->shared, n->user, file->digest, file->size_bytes);
     if (file->scope == FILE_TASKOWNED)
         note_log(n->scan, file->resolved_path);
@@ -206,10 +215,11 @@ static enum rc note_file(void *ctx, const struct operator_meta *op UNUSED,
 /* With _metadata it is a snapshot, readable or not; without, all of it is an orphan. RC_NOT_FOUND:
  * it went away meanwhile. */
 static enum rc look_into(struct scan *s, const struct orphan_checkpoint *c, struct naming *named,
-                         struct err *err)
+                         bool flink, struct err *err)
 {
     static const char *const nothing[1];
-    struct dir_sum sum = {.scan = s, .dir = c->dir, .complete = c->rc != RC_NOT_FOUND};
+    struct dir_sum sum = {
+        .scan = s, .dir = c->dir, .complete = c->rc != RC_NOT_FOUND, .flink = flink};
     struct err local = {0};
     struct fs_stat st;
     enum rc rc;
@@ -240,17 +250,19 @@ static enum rc look_at(struct scan *s, struct orphan_checkpoint *c, uint32_t use
     enum rc rc = RC_OK;
 
     *meta = NULL;
-    c->rc = recovery_read_metadata(s->fs, c->dir, s->one, m, &c->metadata_bytes, &local);
+    c->rc = s->looks ? snapshot_read(s->fs, c->dir, s->rebase, s->one, m, &c->metadata_bytes, &local)
+                     : recovery_read_metadata(s->fs, c->dir, s->one, m, &c->metadata_bytes, &local);
     *keep = c->rc != RC_NOT_FOUND;
     if (c->rc == RC_OK) {
         rc = metadata_each_file(m, note_file, &named, err);
         *meta = m;
+        s->r->flink = s->r->flink || m->flink != NULL;
     } else if (*keep) {
         c->reason = arena_strdup(s->r->arena, local.msg);
         s->r->unreadable_count++;
     }
     if (rc == RC_OK)
-        rc = look_into(s, c, &named, err);
+        rc = look_into(s, c, &named, *meta != NULL && (*meta)->flink != NULL, err);
     if (rc == RC_NOT_FOUND) {
         *keep = false;
         rc = RC_OK;
@@ -332,6 +344,25 @@ static void sum_logs(struct scan *s)
                        s->logs[i].changed_wall_ms);
 }
 
+/* The same of what Flink left; where no snapshot is Flink's such names are strangers. */
+static void sum_flink(struct scan *s)
+{
+    struct orphan_report *r = s->r;
+
+    for (size_t i = 0; r->flink && i < s->flink.count; i++) {
+        const struct flink_found *f = &s->flink.items[i];
+
+        r->shared_file_count++;
+        r->shared_bytes += f->size_bytes;
+        if (f->named)
+            continue;
+        r->unnamed_count++;
+        r->unnamed_bytes += f->size_bytes;
+        if (r->unreadable_count == 0)
+            add_orphan(s, ORPHAN_SHARED, f->path, f->size_bytes, f->changed_wall_ms);
+    }
+}
+
 static enum rc list_shared_temp(void *ctx, const char *name, struct err *err)
 {
     struct scan *s = ctx;
@@ -393,8 +424,14 @@ static enum rc scan_job(struct scan *s, const char *job_dir, orphan_visit_fn *vi
     RETURN_IF_ERR(shared_files_list(&s->r->shared, s->fs, shared_dir, err));
     RETURN_IF_ERR(path_join(taskowned_dir, sizeof taskowned_dir, job_dir, LAYOUT_TASKOWNED, err));
     RETURN_IF_ERR(list_logs(s, taskowned_dir, err));
+    if (s->looks) {
+        RETURN_IF_ERR(flink_files_list(&s->flink, s->fs, shared_dir, s->r->arena, err));
+        RETURN_IF_ERR(flink_files_list(&s->flink, s->fs, taskowned_dir, s->r->arena, err));
+        flink_files_sort(&s->flink);
+    }
     RETURN_IF_ERR(read_checkpoints(s, visit, ctx, err));
     sum_logs(s);
+    sum_flink(s);
     s->dir = shared_dir;
     rc = fs_list(s->fs, shared_dir, list_shared_temp, s, &local);
     if (rc != RC_OK && rc != RC_NOT_FOUND)
@@ -426,29 +463,50 @@ static void scan_end(struct scan *s)
     mem_free(s->orphans);
     mem_free(s->checkpoints);
     mem_free(s->logs);
+    flink_files_release(&s->flink);
     arena_free(s->one);
+}
+
+static enum rc scan_dir(struct scan *s, const char *job_dir, orphan_visit_fn *visit, void *ctx,
+                        struct err *err)
+{
+    struct orphan_report *out = s->r;
+    struct err local = {0};
+    enum rc rc;
+
+    rc = ended_read(s->fs, job_dir, out->arena, &out->ended, &local);
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        out->ended_fault = arena_strdup(out->arena, local.msg);
+    if (rc != RC_OK)
+        out->ended = (struct ended){0};
+    rc = scan_job(s, job_dir, visit, ctx, err);
+    scan_end(s);
+    return rc;
 }
 
 enum rc orphans_scan(struct fs *fs, const char *job_dir, orphan_visit_fn *visit, void *ctx,
                      struct orphan_report *out, struct err *err)
 {
-    struct err local = {0};
     struct scan s;
-    enum rc rc;
 
     scan_begin(&s, fs, out);
-    rc = ended_read(fs, job_dir, out->arena, &out->ended, &local);
-    if (rc != RC_OK && rc != RC_NOT_FOUND)
-        out->ended_fault = arena_strdup(out->arena, local.msg);
-    if (rc != RC_OK)
-        out->ended = (struct ended){0};
-    rc = scan_job(&s, job_dir, visit, ctx, err);
-    scan_end(&s);
-    return rc;
+    return scan_dir(&s, job_dir, visit, ctx, err);
 }
 
-enum rc orphans_scan_savepoint(struct fs *fs, const char *dir, struct orphan_report *out,
-                               struct err *err)
+enum rc orphans_look(struct fs *fs, const char *job_dir, const struct rebase *rebase,
+                     orphan_visit_fn *visit, void *ctx, struct orphan_report *out,
+                     struct err *err)
+{
+    struct scan s;
+
+    scan_begin(&s, fs, out);
+    s.looks = true;
+    s.rebase = rebase;
+    return scan_dir(&s, job_dir, visit, ctx, err);
+}
+
+enum rc orphans_look_savepoint(struct fs *fs, const char *dir, const struct rebase *rebase,
+                               struct orphan_report *out, struct err *err)
 {
     const struct checkpoint_metadata *meta;
     struct orphan_checkpoint c;
@@ -457,6 +515,8 @@ enum rc orphans_scan_savepoint(struct fs *fs, const char *dir, struct orphan_rep
     enum rc rc;
 
     scan_begin(&s, fs, out);
+    s.looks = true;
+    s.rebase = rebase;
     c = (struct orphan_checkpoint){.dir = arena_strdup(out->arena, dir), .reason = ""};
     rc = look_at(&s, &c, 0, &keep, &meta, err);
     if (rc == RC_OK && keep) {
@@ -480,6 +540,10 @@ enum rc orphans_delete(const struct env *env, const struct orphan_report *r, int
     int64_t now_wall_ms = clock_wall_ms(env->clock);
 
     *deleted = 0;
+    if (r->flink)
+        return err_set(err, RC_UNSUPPORTED,
+                       "Flink holds no lock by which to know that its job is gone: nothing is "
+                       "deleted in a directory of Flink's");
     for (size_t i = 0; i < r->checkpoint_count; i++)
         if (r->checkpoints[i].rc != RC_OK)
             return err_set(err, RC_STATE, "nothing is deleted while a _metadata is unreadable: %s",

@@ -14,6 +14,7 @@
 #include "base/env.h"
 #include "checkpoint/ended.h"
 #include "checkpoint/metadata.h"
+#include "checkpoint/rebase.h"
 #include "checkpoint/shared_files.h"
 
 enum orphan_kind {
@@ -53,6 +54,7 @@ struct orphan_report {
     struct shared_files shared; /* users: index in checkpoints */
     size_t shared_file_count;   /* content-named files in shared/ */
     uint64_t shared_bytes;
+    bool flink;           /* a snapshot there is Flink's: nothing is deleted */
     size_t unnamed_count; /* of them, that no readable _metadata names */
     uint64_t unnamed_bytes;
 };
@@ -65,8 +67,14 @@ typedef enum rc orphan_visit_fn(void *ctx, const struct orphan_report *r,
 /* visit NULL: nobody wants to know. Release the report also after a failure. */
 MUST_USE enum rc orphans_scan(struct fs *fs, const char *job_dir, orphan_visit_fn *visit, void *ctx,
                               struct orphan_report *out, struct err *err);
+/* For who only looks: snapshots that Flink wrote are read too (orphans_scan takes them as
+ * unreadable), and what they leave in shared/ and taskowned/ is listed. rebase NULL: no rules. */
+MUST_USE enum rc orphans_look(struct fs *fs, const char *job_dir, const struct rebase *rebase,
+                              orphan_visit_fn *visit, void *ctx, struct orphan_report *out,
+                              struct err *err);
 /* The same of a savepoint's directory, or any other that holds one snapshot. */
-MUST_USE enum rc orphans_scan_savepoint(struct fs *fs, const char *dir, struct orphan_report *out,
+MUST_USE enum rc orphans_look_savepoint(struct fs *fs, const char *dir,
+                                        const struct rebase *rebase, struct orphan_report *out,
                                         struct err *err);
 void orphan_report_release(struct orphan_report *r);
 
@@ -74,7 +82,8 @@ void orphan_report_release(struct orphan_report *r);
  * was set back). */
 bool orphan_is_old(const struct orphan *o, int64_t now_wall_ms, int64_t min_age_ms);
 /* Delete what the report lists and is old. The caller holds the job directory's lock and made the
- * report under it. RC_STATE when a _metadata is unreadable. */
+ * report under it. RC_STATE when a _metadata is unreadable; RC_UNSUPPORTED when one is Flink's, which
+ * holds no lock by which to know that its job is gone. */
 MUST_USE enum rc orphans_delete(const struct env *env, const struct orphan_report *r,
                                 int64_t min_age_ms, size_t *deleted, struct err *err);
 

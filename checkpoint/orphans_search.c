@@ -2,6 +2,7 @@
 #include "checkpoint/orphans_search.h"
 
 #include "base/arena.h"
+#include "checkpoint/flink/flink_files.h"
 #include "checkpoint/layout.h"
 
 #define SAVEPOINT_JOB_AT 10  /* in "savepoint-<6 of the job id>-<12 hex>" */
@@ -82,9 +83,9 @@ static enum rc search_job(const struct search *s, const char *dir, struct err *e
         rc = s->fn(s->ctx, &p, err);
         goto out;
     }
-    if (s->how->remove)
+    if (s->how->remove && !flink_directory(s->env->fs, dir)) /* nothing of ours goes in there */
         GOTO_IF_ERR(job_dir_lock_guest(s->env, dir, "varve orphans --delete", &lock, err));
-    GOTO_IF_ERR(orphans_scan(s->env->fs, dir, tell, &seen, &r, err));
+    GOTO_IF_ERR(orphans_look(s->env->fs, dir, s->how->rebase, tell, &seen, &r, err));
     rc = report(s, &p, &r, err);
 out:
     orphan_report_release(&r);
@@ -130,7 +131,7 @@ static enum rc search_savepoint(const struct search *s, const char *dir, struct 
         rc = s->fn(s->ctx, &p, err);
         goto out;
     }
-    GOTO_IF_ERR(orphans_scan_savepoint(s->env->fs, dir, &r, err));
+    GOTO_IF_ERR(orphans_look_savepoint(s->env->fs, dir, s->how->rebase, &r, err));
     rc = report(s, &p, &r, err);
 out:
     orphan_report_release(&r);

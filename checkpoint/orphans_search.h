@@ -14,6 +14,7 @@
 struct orphan_search {
     int64_t min_age_ms;
     bool remove; /* what is old enough, under the directory's lock */
+    const struct rebase *rebase; /* for snapshots of Flink's; NULL: none */
     struct look_watch watch; /* after each checkpoint */
 };
 struct orphan_place {

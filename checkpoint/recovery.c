@@ -39,26 +39,35 @@ static enum rc resolve_file(void *ctx, const struct operator_meta *op UNUSED,
     return RC_OK;
 }
 
-enum rc recovery_read_metadata(struct fs *fs, const char *dir, struct arena *arena,
-                               struct checkpoint_metadata *out, uint64_t *metadata_bytes,
-                               struct err *err)
+enum rc recovery_decode_metadata(const char *dir, const char *path, struct bytes file,
+                                 struct arena *arena, struct checkpoint_metadata *out,
+                                 struct err *err)
 {
-    char path[FS_PATH_MAX], job_dir[FS_PATH_MAX];
-    struct buf file = {0};
+    char job_dir[FS_PATH_MAX];
     struct resolve resolve = {.arena = arena, .dir = arena_strdup(arena, dir)};
-    enum rc rc;
 
-    *metadata_bytes = 0;
-    GOTO_IF_ERR(path_join(path, sizeof path, dir, LAYOUT_METADATA, err));
-    GOTO_IF_ERR(path_dir(job_dir, sizeof job_dir, dir, err));
-    GOTO_IF_ERR(fs_read_all(fs, path, METADATA_BYTES_MAX, &file, err));
-    *metadata_bytes = file.len;
-    GOTO_IF_ERR(metadata_own_decode(buf_bytes(&file), arena, arena_strdup(arena, path), out, err));
+    RETURN_IF_ERR(path_dir(job_dir, sizeof job_dir, dir, err));
+    RETURN_IF_ERR(metadata_own_decode(file, arena, arena_strdup(arena, path), out, err));
     if (strcmp(job_dir, "/") == 0)
         job_dir[0] = '\0';
     resolve.shared_dir = arena_printf(arena, "%s/%s", job_dir, LAYOUT_SHARED);
     resolve.taskowned_dir = arena_printf(arena, "%s/%s", job_dir, LAYOUT_TASKOWNED);
-    GOTO_IF_ERR(metadata_each_file(out, resolve_file, &resolve, err));
+    return metadata_each_file(out, resolve_file, &resolve, err);
+}
+
+enum rc recovery_read_metadata(struct fs *fs, const char *dir, struct arena *arena,
+                               struct checkpoint_metadata *out, uint64_t *metadata_bytes,
+                               struct err *err)
+{
+    char path[FS_PATH_MAX];
+    struct buf file = {0};
+    enum rc rc;
+
+    *metadata_bytes = 0;
+    GOTO_IF_ERR(path_join(path, sizeof path, dir, LAYOUT_METADATA, err));
+    GOTO_IF_ERR(fs_read_all(fs, path, METADATA_BYTES_MAX, &file, err));
+    *metadata_bytes = file.len;
+    rc = recovery_decode_metadata(dir, path, buf_bytes(&file), arena, out, err);
 out:
     buf_release(&file);
     return rc;

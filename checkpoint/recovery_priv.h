@@ -13,4 +13,9 @@ MUST_USE enum rc recovery_choose(const struct env *env, const char *dir, const s
                                  const struct recovery_options *options, struct recovered *r,
                                  struct err *err);
 
+/* What recovery_read_metadata does with the bytes of dir's _metadata, whose path is for messages. */
+MUST_USE enum rc recovery_decode_metadata(const char *dir, const char *path, struct bytes file,
+                                          struct arena *arena, struct checkpoint_metadata *out,
+                                          struct err *err);
+
 #endif

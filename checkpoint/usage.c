@@ -5,7 +5,7 @@
 #include "checkpoint/usage_priv.h"
 
 #include "checkpoint/layout.h"
-#include "checkpoint/recovery.h"
+#include "checkpoint/snapshot_read.h"
 
 #include <stdlib.h>
 
@@ -32,6 +32,7 @@ struct name {
     uint32_t op;    /* NAME_NAMED: of the set's operators */
     uint32_t state; /* the same: of the report's states, when they are told apart */
     enum name_kind kind;
+    bool part; /* NAME_NAMED: some bytes of a file that several share */
 };
 
 struct usage {
@@ -40,6 +41,7 @@ struct usage {
     struct file_set *files;
     struct arena *scratch;
     struct look_watch watch;
+    const struct rebase *rebase;
     uint32_t *state_of; /* by file of the set; NULL: states are not told apart */
     struct name *names;
     size_t name_count, name_cap;
@@ -89,7 +91,7 @@ static enum rc survey_one(struct usage *u, uint32_t snapshot, struct err *err)
     enum rc rc;
 
     arena_reset(u->scratch);
-    rc = recovery_read_metadata(u->fs, s->dir, u->scratch, &m, &metadata_bytes, &local);
+    rc = snapshot_read(u->fs, s->dir, u->rebase, u->scratch, &m, &metadata_bytes, &local);
     if (rc == RC_NOT_FOUND) {
         s->status = USAGE_INCOMPLETE; /* also one that was deleted meanwhile */
         return RC_OK;
@@ -242,6 +244,7 @@ static void add_named(struct usage *u)
                         .op = (uint32_t)f->op->index,
                         .state = u->state_of == NULL ? 0 : u->state_of[i],
                         .kind = NAME_NAMED,
+                        .part = f->at_least,
                     });
     }
 }
@@ -273,6 +276,7 @@ static struct verdict judge(const struct name *names, size_t count)
         .link_count = names[0].link_count,
         .owner = NOBODY,
     };
+    size_t parts = 0;
 
     for (size_t i = 0; i < count; i++) {
         const struct name *n = &names[i];
@@ -281,7 +285,7 @@ static struct verdict judge(const struct name *names, size_t count)
         v.is_own = v.is_own || n->kind == NAME_OWN;
         if (n->kind != NAME_NAMED && n->kind != NAME_METADATA)
             continue;
-        v.taken++;
+        v.taken += !(n->part && parts++ > 0); /* one name, however many parts of it are named */
         v.owner = v.owner == NOBODY || v.owner == n->owner ? n->owner : SEVERAL;
         if (n->kind == NAME_NAMED) {
             add_sum(&v.named, n->size_bytes);
@@ -395,8 +399,8 @@ static enum rc count_operators_of(struct usage *u, size_t snapshot, struct err *
 
     arena_reset(u->scratch);
     if (u->report->snapshots[snapshot].status == USAGE_COMPLETE &&
-        recovery_read_metadata(u->fs, u->report->snapshots[snapshot].dir, u->scratch, &m,
-                               &metadata_bytes, NULL) == RC_OK)
+        snapshot_read(u->fs, u->report->snapshots[snapshot].dir, u->rebase, u->scratch, &m,
+                      &metadata_bytes, NULL) == RC_OK)
         rc = metadata_each_file(&m, count_for_operator, &one, err);
     mem_free(one.seen);
     return rc;
@@ -426,9 +430,10 @@ static enum rc list_all(struct fs *fs, const char *path, struct usage_report *r,
 }
 
 enum rc usage_look(struct fs *fs, const char *path, const char *scratch_dir,
-                   struct look_watch watch, struct usage_report *out, struct err *err)
+                   const struct rebase *rebase, struct look_watch watch, struct usage_report *out,
+                   struct err *err)
 {
-    struct usage u = {.fs = fs, .report = out, .watch = watch};
+    struct usage u = {.fs = fs, .report = out, .watch = watch, .rebase = rebase};
     enum rc rc;
 
     *out = (struct usage_report){.arena = arena_new(0), .only = USAGE_ALL};

@@ -11,6 +11,7 @@
 
 #include "base/env.h"
 #include "checkpoint/metadata.h"
+#include "checkpoint/rebase.h"
 #include "checkpoint/snapshot_list.h"
 
 struct usage_sum {
@@ -65,9 +66,10 @@ struct usage_report {
 };
 /* scratch_dir: also tells states apart, for which each database with files not yet known is
  * opened, in a process of its own (handle_tour.h); a directory that is there, what is made in it
- * goes again; NULL: no. Codes as snapshot_list_make. Release after every call. */
+ * goes again; NULL: no. rebase: for snapshots of Flink's; NULL: none. Codes as snapshot_list_make. Release after every call. */
 MUST_USE enum rc usage_look(struct fs *fs, const char *path, const char *scratch_dir,
-                            struct look_watch watch, struct usage_report *out, struct err *err);
+                            const struct rebase *rebase, struct look_watch watch,
+                            struct usage_report *out, struct err *err);
 void usage_report_release(struct usage_report *r);
 
 #endif

@@ -9,6 +9,7 @@
 #include "checkpoint/layout.h"
 #include "checkpoint/lineage.h"
 #include "checkpoint/recovery.h"
+#include "checkpoint/snapshot_read.h"
 
 #include <stdatomic.h>
 
@@ -74,7 +75,7 @@ bool verify_read_snapshot(struct verify *v, uint32_t snapshot, struct checkpoint
     enum rc rc;
 
     arena_reset(v->scratch);
-    rc = recovery_read_metadata(v->fs, s->dir, v->scratch, m, &metadata_bytes, &local);
+    rc = snapshot_read(v->fs, s->dir, v->options->rebase, v->scratch, m, &metadata_bytes, &local);
     if (rc == RC_NOT_FOUND)
         s->status = VERIFY_INCOMPLETE;
     else if (rc != RC_OK)
@@ -134,6 +135,7 @@ static enum rc survey_one(struct verify *v, uint32_t snapshot, struct err *err)
     metadata_sizes_of(&m, &sizes);
     s->checkpoint_id = m.checkpoint_id;
     s->job_name = job_name_of(v, snapshot, m.job_name);
+    s->flink = m.flink != NULL;
     s->file_count = sizes.file_count;
     s->size_bytes = sizes.full_bytes;
     return metadata_each_file(&m, use_file, &user, err);
@@ -189,7 +191,7 @@ static size_t names_end(const struct reading *r, size_t from, bool *to_read)
 
     *to_read = false;
     do {
-        *to_read = *to_read || file_at(r, i)->fault == NULL;
+        *to_read = *to_read || (file_at(r, i)->fault == NULL && !file_at(r, i)->no_digest);
         i++;
     } while (i < file_set_count(r->v->files) && first->inode != 0 &&
              file_at(r, i)->inode == first->inode && file_at(r, i)->device == first->device);
@@ -217,7 +219,7 @@ static void prove_file(struct reading *r, size_t from, size_t to)
     for (size_t i = from; i < to; i++) {
         struct named_file *f = file_at(r, i);
 
-        if (f->fault != NULL)
+        if (f->fault != NULL || f->no_digest)
             continue;
         f->fault = rc == RC_OK          ? recovery_digest_fault(found, f->digest, arena)
                    : rc == RC_NOT_FOUND ? "missing"
@@ -374,6 +376,9 @@ static void move_faults(struct verify *v)
         r->faults[r->fault_count++] = *f;
     }
     mem_free(v->faults);
+    r->unproven = arena_copy(r->arena, v->unproven, v->unproven_count * sizeof *v->unproven);
+    r->unproven_count = v->unproven_count;
+    mem_free(v->unproven);
 }
 
 static void sum_up(struct verify_report *r)
@@ -403,6 +408,7 @@ enum rc verify_path(const struct env *env, const char *path, const struct verify
     GOTO_IF_ERR(snapshot_list_make(env->fs, path, out->arena, &out->list, err));
     GOTO_IF_ERR(survey(&v, err));
     prove_files(&v);
+    GOTO_IF_ERR(verify_flink(&v, err));
     if (options->scratch_dir != NULL)
         GOTO_IF_ERR(verify_deep(&v, err));
     GOTO_IF_ERR(blame(&v, err));

@@ -7,6 +7,10 @@
  * handle says, in a process of its own. All faults are found, not the first; with each go the
  * snapshots that share it.
  *
+ * Flink's _metadata has no digests: of its snapshots what RocksDB or snappy gave a checksum is proven
+ * by that, in a process of its own, streams are walked to their ends where their format allows it,
+ * and what nothing proves is listed as such (flink/flink_prove.h).
+ *
  * Nothing is written or locked: read-only media will do, and a running job is not disturbed (what
  * it deletes meanwhile is no fault). Memory grows with the files, not with their uses: snapshots
  * are read one after the other. Thread: any, one at a time; reading is spread over threads of its
@@ -16,6 +20,7 @@
 #define VARVE_CHECKPOINT_VERIFY_H
 
 #include "base/env.h"
+#include "checkpoint/rebase.h"
 #include "checkpoint/snapshot_list.h"
 
 struct verify_options {
@@ -23,6 +28,7 @@ struct verify_options {
     /* Looks into the databases as well (handle_check.h): a directory that is there, for what is
      * opened; what is made in it goes again. Only for a process without other threads. NULL: no. */
     const char *scratch_dir;
+    const struct rebase *rebase; /* for snapshots of Flink's; NULL: none */
     struct look_watch watch;
 };
 
@@ -38,6 +44,7 @@ struct verified_snapshot {
     uint32_t job;           /* index in `list.job_dirs`, or SNAPSHOT_ALONE */
     enum verify_status status;
     const char *job_name; /* NULL: _metadata cannot be read */
+    bool flink;           /* Flink wrote it */
     uint64_t file_count, size_bytes; /* that it names, inline ones too */
     uint64_t fault_count;
 };
@@ -50,6 +57,12 @@ struct verify_fault {
     size_t snapshot_count; /* 0: a note */
     uint32_t *snapshots;   /* that name it, ascending indices */
 };
+/* Bytes without a checksum, of a snapshot of Flink's. */
+struct verify_unproven {
+    const char *path;   /* of a file, or of the _metadata that has it inlined */
+    const char *reason; /* "no checksum: length alone" */
+    uint64_t size_bytes;
+};
 #define VERIFY_NONE SIZE_MAX
 struct verify_report {
     struct arena *arena; /* owns all below */
@@ -59,6 +72,8 @@ struct verify_report {
     size_t *newest_clean;                /* of each job of the list; VERIFY_NONE */
     size_t fault_count;
     struct verify_fault *faults;
+    size_t unproven_count; /* each file once; of Flink's only */
+    struct verify_unproven *unproven;
     size_t damaged_count, incomplete_count; /* of snapshots */
     uint64_t file_count, read_bytes;        /* distinct ones */
 };

@@ -1,4 +1,4 @@
-/* verify_priv.h - what verify.c and verify_deep.c share. For them only. */
+/* verify_priv.h - what verify.c, verify_deep.c and verify_flink.c share. For them only. */
 #ifndef VARVE_CHECKPOINT_VERIFY_PRIV_H
 #define VARVE_CHECKPOINT_VERIFY_PRIV_H
 
@@ -13,6 +13,8 @@ struct verify {
     struct arena *scratch; /* one snapshot's _metadata at a time */
     struct verify_fault *faults;
     size_t fault_count, fault_cap;
+    struct verify_unproven *unproven;
+    size_t unproven_count, unproven_cap;
 };
 
 struct verify_fault *verify_add_fault(struct verify *v, struct verify_fault fault);
@@ -26,5 +28,9 @@ bool verify_read_snapshot(struct verify *v, uint32_t snapshot, struct checkpoint
  * of files are set in v->files, of whole handles are added. An SST that several share is looked
  * into once. */
 MUST_USE enum rc verify_deep(struct verify *v, struct err *err);
+
+/* Proves what can be proven of the streams of Flink's snapshots, in a child: faults of files are set
+ * in v->files, of what is inlined are added, and what nothing proves is noted. */
+MUST_USE enum rc verify_flink(struct verify *v, struct err *err);
 
 #endif

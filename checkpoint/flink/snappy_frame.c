@@ -1,6 +1,8 @@
 /* snappy_frame.c - see snappy_frame.h */
 #include "checkpoint/flink/snappy_frame.h"
 
+#include "base/crc32c.h"
+
 enum { CHUNK_COMPRESSED = 0x00, CHUNK_PLAIN = 0x01, CHUNK_SKIP_FROM = 0x80, CHUNK_IDENTIFIER = 0xFF };
 #define CRC_BYTES 4u
 
@@ -8,25 +10,6 @@ struct snappy_chunk snappy_chunk_of(const uint8_t header[SNAPPY_CHUNK_HEADER])
 {
     return (struct snappy_chunk){header[0], (uint32_t)header[1] | (uint32_t)header[2] << 8 |
                                                 (uint32_t)header[3] << 16};
-}
-
-/* ---- CRC-32C, as the format masks it --------------------------------------------------------- */
-
-static uint32_t masked_crc(struct bytes b)
-{
-    static const uint32_t nibbles[16] = {
-        0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
-        0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
-        0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
-    };
-    uint32_t crc = ~0u;
-
-    for (size_t i = 0; i < b.len; i++) {
-        crc = nibbles[(crc ^ b.data[i]) & 15] ^ crc >> 4;
-        crc = nibbles[(crc ^ b.data[i] >> 4) & 15] ^ crc >> 4;
-    }
-    crc = ~crc;
-    return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 
 /* ---- raw Snappy ------------------------------------------------------------------------------ */
@@ -137,7 +120,7 @@ enum rc snappy_chunk_read(struct snappy_chunk chunk, struct bytes body, struct b
             return bad(err, "a chunk of more than 64 KB");
         buf_append(out, body.data, body.len);
     }
-    if (masked_crc(bytes_of(out->data + before, out->len - before)) != crc) {
+    if (crc32c_masked(crc32c(0, bytes_of(out->data + before, out->len - before))) != crc) {
         out->len = before;
         return bad(err, "a chunk's checksum is wrong");
     }

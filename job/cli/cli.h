@@ -8,6 +8,7 @@
 
 #include "base/env.h"
 #include "base/json.h"
+#include "checkpoint/rebase.h"
 #include "job/cli/args.h"
 #include "job/remote_fs.h"
 
@@ -36,6 +37,7 @@ struct cli {
     bool json;   /* --json */
     bool colour; /* of stderr */
     bool err_tty, out_tty;
+    struct rebase rebase; /* --rebase of the verb at hand */
     const char *log_file; /* --log-file; NULL: stderr */
     enum log_level log_level;
 };

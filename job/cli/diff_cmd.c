@@ -3,6 +3,7 @@
 
 #include "checkpoint/difference.h"
 #include "job/cli/state_diff.h"
+#include "job/cli/rebase.h"
 #include "job/rest/row_json.h"
 
 #define OPERATOR_WIDTH 40
@@ -135,6 +136,7 @@ int verb_diff(struct cli *cli, int argc, char **argv)
     static const struct arg_option options[] = {
         {.name = "--files", .help = "every file and list state by name"},
         {.name = "--state", .help = "keys added, changed and removed, of each keyed state"},
+        REBASE_OPTION,
     };
     struct difference d = {0};
     struct args args;
@@ -147,11 +149,13 @@ int verb_diff(struct cli *cli, int argc, char **argv)
         code = cli_expect(cli, &args, 2, 2);
     if (code >= 0)
         return code;
+    if (rebase_parse(cli, &args, &cli->rebase, &err) != RC_OK)
+        return cli_fail(cli, &err);
     files = args_get(&args, "--files")->given;
     if (args_get(&args, "--state")->given)
         return files ? cli_error(cli, EXIT_USAGE, "--files and --state exclude each other")
                      : state_diff(cli, args.positional[0], args.positional[1]);
-    rc = difference_make(cli->env.fs, args.positional[0], args.positional[1], &d, &err);
+    rc = difference_make(cli->env.fs, args.positional[0], args.positional[1], &cli->rebase, &d, &err);
     if (rc != RC_OK) {
         code = cli_fail(cli, &err);
     } else {

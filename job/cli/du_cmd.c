@@ -4,6 +4,7 @@
 #include "checkpoint/usage.h"
 #include "job/cli/child.h"
 #include "job/cli/meter.h"
+#include "job/cli/rebase.h"
 #include "job/rest/row_json.h"
 
 #define NAME_WIDTH 44
@@ -187,7 +188,7 @@ static int look_and_print(struct cli *cli, const char *path, const char *scratch
     struct meter *meter = meter_new(cli);
     struct usage_report report = {0};
     struct err err = {0};
-    enum rc rc = usage_look(cli->env.fs, path, scratch_dir, meter_watch(meter), &report, &err);
+    enum rc rc = usage_look(cli->env.fs, path, scratch_dir, &cli->rebase, meter_watch(meter), &report, &err);
     int code;
 
     meter_free(meter);
@@ -208,7 +209,9 @@ int verb_du(struct cli *cli, int argc, char **argv)
 {
     static const struct arg_option options[] = {
         {.name = "--states", .help = "by state too: databases are opened to know"},
+        REBASE_OPTION,
     };
+    struct err err = {0};
     struct args args;
     int code = cli_begin(cli, options, ARRAY_LEN(options), argc, argv, &args);
 
@@ -216,6 +219,8 @@ int verb_du(struct cli *cli, int argc, char **argv)
         code = cli_expect(cli, &args, 1, 1);
     if (code >= 0)
         return code;
+    if (rebase_parse(cli, &args, &cli->rebase, &err) != RC_OK)
+        return cli_fail(cli, &err);
     code = args_get(&args, "--states")->given
                ? cli_with_scratch(cli, args.positional[0], look_and_print)
                : look_and_print(cli, args.positional[0], NULL);

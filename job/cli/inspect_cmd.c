@@ -5,6 +5,7 @@
 #include "checkpoint/inspect.h"
 #include "checkpoint/orphans_search.h"
 #include "job/cli/meter.h"
+#include "job/cli/rebase.h"
 #include "job/config.h"
 #include "job/leftover_parts.h"
 #include "job/list_items.h"
@@ -65,6 +66,7 @@ int verb_inspect(struct cli *cli, int argc, char **argv)
         {.name = "--files", .help = "every checkpoint in full, every file by name"},
         {.name = "--digests", .help = "read every named file and compare its digest"},
         {.name = "--html", .value = "FILE", .help = "one page for a browser instead of text"},
+        REBASE_OPTION,
     };
     struct inspect_options how = {.describe = list_item_describe, .outside = leftover_parts};
     bool damaged = false;
@@ -82,6 +84,9 @@ int verb_inspect(struct cli *cli, int argc, char **argv)
     page = args_get(&args, "--html")->given ? args_get(&args, "--html")->text : NULL;
     if (page != NULL && cli->json)
         return cli_error(cli, EXIT_USAGE, "--html writes a page, --json a text: give one of them");
+    if (rebase_parse(cli, &args, &cli->rebase, &err) != RC_OK)
+        return cli_fail(cli, &err);
+    how.rebase = &cli->rebase;
     how.form = cli->json ? INSPECT_JSON : INSPECT_TEXT;
     how.files = args_get(&args, "--files")->given;
     how.digests = args_get(&args, "--digests")->given;
@@ -270,6 +275,7 @@ int verb_orphans(struct cli *cli, int argc, char **argv)
         {.name = "--min-age",
          .value = "DURATION",
          .help = "only what was last changed before (default 1h)"},
+        REBASE_OPTION,
     };
     struct orphan_search how = {.min_age_ms = 3600 * 1000};
     struct args args;
@@ -280,6 +286,9 @@ int verb_orphans(struct cli *cli, int argc, char **argv)
         code = cli_expect(cli, &args, 1, 1);
     if (code >= 0)
         return code;
+    if (rebase_parse(cli, &args, &cli->rebase, &err) != RC_OK)
+        return cli_fail(cli, &err);
+    how.rebase = &cli->rebase;
     how.remove = args_get(&args, "--delete")->given;
     if (args_get(&args, "--min-age")->given &&
         duration_parse(args_get(&args, "--min-age")->text, &how.min_age_ms, &err) != RC_OK)

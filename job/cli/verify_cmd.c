@@ -6,6 +6,7 @@
 #include "checkpoint/verify.h"
 #include "job/cli/child.h"
 #include "job/cli/meter.h"
+#include "job/cli/rebase.h"
 #include "job/rest/row_json.h"
 
 #define SHARERS_SHOWN 8 /* of each fault, in the text */
@@ -58,6 +59,28 @@ static void print_newest_clean(const struct verify_report *r, uint32_t job)
     }
 }
 
+/* What nothing proves, summed up by the reason. */
+static void print_unproven(const struct verify_report *r)
+{
+    char size[CLI_NUMBER_MAX], count[CLI_NUMBER_MAX];
+
+    for (size_t i = 0; i < r->unproven_count; i++) {
+        uint64_t files = 0, bytes = 0;
+        bool first = true;
+
+        for (size_t k = 0; k < r->unproven_count; k++) {
+            if (strcmp(r->unproven[k].reason, r->unproven[i].reason) != 0)
+                continue;
+            first = first && k >= i;
+            files++;
+            bytes += r->unproven[k].size_bytes;
+        }
+        if (first)
+            cli_print("not provable: %s in %s streams: %s\n", cli_size_text(bytes, size),
+                      cli_count_text(files, count), r->unproven[i].reason);
+    }
+}
+
 static void print_text(const struct verify_report *r)
 {
     char read[CLI_NUMBER_MAX], files[CLI_NUMBER_MAX], all[CLI_NUMBER_MAX];
@@ -68,6 +91,7 @@ static void print_text(const struct verify_report *r)
                       r->snapshots[i].dir);
     for (size_t i = 0; i < r->fault_count; i++)
         print_fault(r, &r->faults[i]);
+    print_unproven(r);
     for (uint32_t i = 0; i < r->list.job_count; i++)
         print_newest_clean(r, i);
     cli_print("%s: %s snapshots: %zu clean, %zu damaged, %zu incomplete; %s files, %s read\n",
@@ -106,6 +130,13 @@ static json_t *fault_json(const struct verify_report *r, const struct verify_fau
 static void print_json(const struct verify_report *r)
 {
     json_t *snapshots = json_array(), *faults = json_array(), *jobs = json_array();
+    json_t *unproven = json_array();
+
+    for (size_t i = 0; i < r->unproven_count; i++)
+        json_array_append_new(
+            unproven, json_pack("{s: o, s: s, s: I}", "path", text_json(r->unproven[i].path),
+                                "reason", r->unproven[i].reason, "size",
+                                (json_int_t)r->unproven[i].size_bytes));
 
     for (size_t i = 0; i < r->snapshot_count; i++)
         json_array_append_new(snapshots, snapshot_json(&r->snapshots[i]));
@@ -118,18 +149,19 @@ static void print_json(const struct verify_report *r)
                                 ? json_null()
                                 : text_json(r->snapshots[r->newest_clean[i]].dir)));
     cli_print_json(json_pack(
-        "{s: o, s: s, s: b, s: I, s: I, s: I, s: I, s: I, s: o, s: o, s: o}", "path",
+        "{s: o, s: s, s: b, s: I, s: I, s: I, s: I, s: I, s: o, s: o, s: o, s: o}", "path",
         text_json(r->list.path), "type", snapshot_list_type_str(r->list.type), "ok",
         !verify_found_damage(r), "clean",
         (json_int_t)(r->snapshot_count - r->damaged_count - r->incomplete_count), "damaged",
         (json_int_t)r->damaged_count, "incomplete", (json_int_t)r->incomplete_count, "files",
         (json_int_t)r->file_count, "read", (json_int_t)r->read_bytes, "jobs", jobs, "snapshots",
-        snapshots, "faults", faults));
+        snapshots, "faults", faults, "unproven", unproven));
 }
 
 static int verify_and_print(struct cli *cli, const char *path, const char *scratch_dir)
 {
-    struct verify_options how = {.threads = thread_core_count(), .scratch_dir = scratch_dir};
+    struct verify_options how = {.threads = thread_core_count(), .scratch_dir = scratch_dir,
+                                 .rebase = &cli->rebase};
     struct meter *meter = meter_new(cli);
     struct verify_report report = {0};
     struct err err = {0};
@@ -156,7 +188,9 @@ int verb_verify(struct cli *cli, int argc, char **argv)
 {
     static const struct arg_option options[] = {
         {.name = "--deep", .help = "open each database too: every block, key and count"},
+        REBASE_OPTION,
     };
+    struct err err = {0};
     struct args args;
     int code = cli_begin(cli, options, ARRAY_LEN(options), argc, argv, &args);
 
@@ -164,6 +198,8 @@ int verb_verify(struct cli *cli, int argc, char **argv)
         code = cli_expect(cli, &args, 1, 1);
     if (code >= 0)
         return code;
+    if (rebase_parse(cli, &args, &cli->rebase, &err) != RC_OK)
+        return cli_fail(cli, &err);
     code = args_get(&args, "--deep")->given
                ? cli_with_scratch(cli, args.positional[0], verify_and_print)
                : verify_and_print(cli, args.positional[0], NULL);

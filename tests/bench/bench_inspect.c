@@ -50,7 +50,7 @@ static enum rc verify_all(const char *dir, uint64_t *files, struct err *err)
 static enum rc du_all(const char *dir, uint64_t *files, struct err *err)
 {
     struct usage_report r;
-    enum rc rc = usage_look(env.fs, dir, NULL, (struct look_watch){0}, &r, err);
+    enum rc rc = usage_look(env.fs, dir, NULL, NULL, (struct look_watch){0}, &r, err);
 
     *files = r.all.count;
     usage_report_release(&r);

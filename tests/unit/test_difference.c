@@ -38,7 +38,7 @@ static void teardown(void)
 static void diff(const char *from, const char *to)
 {
     difference_release(&d);
-    ck_assert_ok(difference_make(fs, from, to, &d, &err));
+    ck_assert_ok(difference_make(fs, from, to, NULL, &d, &err));
 }
 
 /* Checkpoint n has the files n, n+1 and n+2, a MANIFEST of its own, and a CURRENT and a stream that
@@ -137,10 +137,10 @@ END_TEST
 
 START_TEST(a_path_of_several_snapshots_is_refused)
 {
-    ck_assert_rc_msg(difference_make(fs, JOB_DIR "/chk-1", JOB_DIR, &d, &err), RC_INVALID,
+    ck_assert_rc_msg(difference_make(fs, JOB_DIR "/chk-1", JOB_DIR, NULL, &d, &err), RC_INVALID,
                      "holds 3 snapshots");
     difference_release(&d);
-    ck_assert_rc(difference_make(fs, "/nowhere", JOB_DIR "/chk-1", &d, &err), RC_NOT_FOUND);
+    ck_assert_rc(difference_make(fs, "/nowhere", JOB_DIR "/chk-1", NULL, &d, &err), RC_NOT_FOUND);
 }
 END_TEST
 

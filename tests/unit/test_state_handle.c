@@ -40,7 +40,9 @@ START_TEST(copy_of_a_subtask_outlives_the_original)
         .row_type = arena_strdup(from, "BIGINT"),
         .row_count = 11,
         .file = {.local_name = "", .scope = FILE_EXCLUSIVE, .path = arena_strdup(from, "s-1.bin"), .size_bytes = 50, .newly_written = true}};
-    struct subtask_state s = {5, false, 1, &keyed, 1, &list, 1, &log, 1, &channel}, copy;
+    struct state_file stream = {
+        .local_name = "", .scope = FILE_EXCLUSIVE, .path = arena_strdup(from, "lists"), .size_bytes = 20};
+    struct subtask_state s = {5, false, 1, &keyed, 1, &list, 1, &log, 1, &channel, 1, &stream}, copy;
     uint64_t full, fresh;
 
     subtask_state_copy(to, &s, &copy);
@@ -52,6 +54,7 @@ START_TEST(copy_of_a_subtask_outlives_the_original)
     memset(&keyed, 0xAA, sizeof keyed);
     memset(&log, 0xAA, sizeof log);
     memset(&channel, 0xAA, sizeof channel);
+    memset(&stream, 0xAA, sizeof stream);
     arena_free(from);
     ck_assert_uint_eq(copy.subtask_index, 5);
     ck_assert_str_eq(copy.keyed[0].states[0].key_type, "ROW<INT>");
@@ -68,8 +71,9 @@ START_TEST(copy_of_a_subtask_outlives_the_original)
     ck_assert_str_eq(copy.channels[0].partitioning, "HASH(0)");
     ck_assert_str_eq(copy.channels[0].row_type, "BIGINT");
     ck_assert_str_eq(copy.channels[0].file.path, "s-1.bin");
+    ck_assert_str_eq(copy.streams[0].path, "lists");
     subtask_state_sizes(&copy, &full, &fresh);
-    ck_assert_uint_eq(full, 163);
+    ck_assert_uint_eq(full, 183);
     ck_assert_uint_eq(fresh, 56);
     arena_free(to);
 }

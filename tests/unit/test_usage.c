@@ -42,7 +42,7 @@ static void look(const char *path)
 {
     ck_assert_ok(fs_remove_tree(fs, "/local", &err));
     usage_report_release(&r);
-    ck_assert_ok(usage_look(fs, path, NULL, (struct look_watch){0}, &r, &err));
+    ck_assert_ok(usage_look(fs, path, NULL, NULL, (struct look_watch){0}, &r, &err));
 }
 
 static uint64_t content_bytes(uint64_t i)
@@ -210,7 +210,7 @@ START_TEST(looking_changes_nothing)
 {
     uint64_t ops = sim_fs_op_count(fs);
 
-    ck_assert_ok(usage_look(fs, "/ckpt", NULL, (struct look_watch){0}, &r, &err));
+    ck_assert_ok(usage_look(fs, "/ckpt", NULL, NULL, (struct look_watch){0}, &r, &err));
     ck_assert_uint_eq(sim_fs_op_count(fs), ops);
 }
 END_TEST

@@ -197,7 +197,7 @@ START_TEST(du_tells_the_states_of_a_database_apart)
 
     make_directory("r", 0);
     ck_assert_ok(usage_look(fs_posix(), job_dir, tmpdir_at(&job.tmp, "look"),
-                            (struct look_watch){0}, &usage, &err));
+                            NULL, (struct look_watch){0}, &usage, &err));
     ck_assert_uint_ge(usage.state_count, 3);
     for (size_t i = 0; i < usage.state_count; i++) {
         const struct keyed_handle *h = &checkpoint.handles[0];
@@ -214,7 +214,7 @@ START_TEST(du_tells_the_states_of_a_database_apart)
     end();
     make_directory("h", 0);
     ck_assert_ok(usage_look(fs_posix(), job_dir, tmpdir_at(&job.tmp, "look"),
-                            (struct look_watch){0}, &usage, &err));
+                            NULL, (struct look_watch){0}, &usage, &err));
     for (size_t i = 0; i < usage.state_count; i++)
         ck_assert_ptr_null(usage.states[i].state);
     usage_report_release(&usage);
