@@ -317,8 +317,12 @@ static enum rc check_keyed(const struct place *at, const struct keyed_handle *h)
 
 static bool is_partitioning(const char *s)
 {
-    if (strncmp(s, "HASH(", 5) == 0)
-        return strspn(s + 5, "0123456789,") + 6 == strlen(s) && s[strlen(s) - 1] == ')';
+    if (strncmp(s, "HASH(", 5) == 0) {
+        s += 5;
+        while ((s[0] >= '0' && s[0] <= '9') || s[0] == ',')
+            s++;
+        return s[0] == ')' && s[1] == '\0';
+    }
     return strcmp(s, "FORWARD") == 0 || strcmp(s, "REBALANCE") == 0 || strcmp(s, "GLOBAL") == 0;
 }
 

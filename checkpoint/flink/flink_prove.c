@@ -12,6 +12,7 @@
 #define GROUP_ID_BYTES 4u
 #define METADATA_FOLLOWS 0x80u /* in the first byte of a key */
 #define END_OF_GROUP 0xFFFFu
+#define PLAIN_BYTES_MAX (1u << 30) /* of one key group, or of the lists of a subtask */
 #define SNAPPY_IDENTIFIER 0xFF /* a chunk's type: a stream begins */
 
 static const char no_checksum[] = "no checksum: length alone";
@@ -65,6 +66,9 @@ static enum rc read_frames(struct reader *r, bool head, struct buf *out, struct 
         rc = snappy_chunk_read(chunk, b, out, err);
         if (rc != RC_OK)
             return err_wrap(err, rc, "%s: chunk at offset %zu", r->what, at);
+        if (out->len > PLAIN_BYTES_MAX) /* a few bytes can stand for many */
+            return err_set(err, RC_LIMIT, "%s: more than %u bytes come out of a snappy stream",
+                           r->what, PLAIN_BYTES_MAX);
     }
     return head ? data_fault(r, r->pos, err, "no snappy stream identifier") : RC_OK;
 }
@@ -205,8 +209,10 @@ static enum rc prove_group(struct prove *p, uint32_t group, bool canonical, bool
         RETURN_IF_ERR(reader_be32(&r, &id, "key group id", err));
         if (id != group)
             return data_fault(&r, 0, err, "key group %u where %u is to be", id, group);
-        while (compressed && reader_left(&r) > 0) /* one for each state */
+        while (compressed && reader_left(&r) > 0) { /* one for each state */
+            buf_clear(plain);
             RETURN_IF_ERR(read_frames(&r, true, plain, err));
+        }
         return RC_OK;
     }
     if (!compressed)
