@@ -178,11 +178,13 @@ enum rc chain_open(struct task *t, struct err *err)
 {
     const struct task_config *c = &t->config;
 
-    for (uint32_t i = 0; i < t->operator_count; i++) {
+    for (uint32_t i = 0; i < t->operator_count; i++)
+        RETURN_IF_ERR(open_link(t, i, err));
+    /* Rows that were on their way to an operator further down are older than what comes to it from those before. */
+    for (uint32_t i = c->restore.operators == NULL ? 0 : t->operator_count; i-- > 0;) {
         const struct task_operator_restore *from = &c->restore.operators[i];
 
-        RETURN_IF_ERR(open_link(t, i, err));
-        if (c->restore.operators != NULL && from->restored)
+        if (from->restored)
             RETURN_IF_ERR(replay_load(&t->replay, c->env->fs, c->graph, c->vertex,
                                       c->subtask_index, i, from->state.channels,
                                       from->state.channel_count, err));

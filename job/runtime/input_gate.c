@@ -206,16 +206,20 @@ static void record(struct input_gate *gate, uint32_t channel)
     }
 }
 
-static void record_all(struct input_gate *gate)
+/* What is whole is the caller's alone, who may free it before the gate is asked again. */
+static void let_go_when_whole(struct input_gate *gate)
 {
-    for (uint32_t i = 0; i < gate->channel_count && gate->recording != NULL; i++) {
-        if (inflight_whole(gate->recording))
-            gate->recording = NULL;
-        else
-            record(gate, i);
-    }
     if (gate->recording != NULL && inflight_whole(gate->recording))
         gate->recording = NULL;
+}
+
+static void record_all(struct input_gate *gate)
+{
+    let_go_when_whole(gate);
+    for (uint32_t i = 0; i < gate->channel_count && gate->recording != NULL; i++) {
+        record(gate, i);
+        let_go_when_whole(gate);
+    }
 }
 
 /* Decided: the barrier is whole here. */
@@ -271,6 +275,7 @@ bool input_gate_look(struct input_gate *gate, int64_t now_mono_ns, uint64_t over
         if (is_recorded(gate, a->barrier.checkpoint_id)) { /* came since */
             inflight_announced(gate->recording, i, a);
             drop_news(gate, i);
+            let_go_when_whole(gate);
             continue;
         }
         r = alignment_overtake(&gate->alignment, &a->barrier);
@@ -285,19 +290,18 @@ bool input_gate_look(struct input_gate *gate, int64_t now_mono_ns, uint64_t over
     return overtaken(gate, &r, now_mono_ns, out);
 }
 
-void input_gate_stop_recording(struct input_gate *gate)
+void input_gate_stop_recording(struct input_gate *gate, const struct inflight *f)
 {
-    gate->recording = NULL;
+    if (gate->recording == f) /* else that of a later barrier goes on */
+        gate->recording = NULL;
 }
 
 /* ---- one element ----------------------------------------------------------------------------- */
 
-/* Before the next element of the channel may be taken: what is announced counts first, and what is recorded is recorded
- * before it goes. true: *out has a barrier instead. */
+/* Before the next element of the channel, which has been seen there, may be taken: what is announced counts first, and what is
+ * recorded is recorded before it goes. true: *out has a barrier instead. */
 static bool ahead_of(struct input_gate *gate, uint32_t channel, int64_t now, struct gate_item *out)
 {
-    if (!gate->overtaking || !channel_has(gate->channels[channel]))
-        return false;
     if (gate->recording != NULL)
         record_all(gate);
     return news_of(gate, channel) != NULL && input_gate_look(gate, now, 0, out);
@@ -318,8 +322,12 @@ void input_gate_next(struct input_gate *gate, int64_t now_mono_ns, struct gate_i
         gate->next = gate->next + 1 == gate->channel_count ? 0 : gate->next + 1;
         if (alignment_blocked(&gate->alignment, channel))
             continue;
-        if (ahead_of(gate, channel, now_mono_ns, out))
-            return;
+        if (gate->overtaking) {
+            if (!channel_has(gate->channels[channel]))
+                continue; /* what comes from now on may be behind an announcement: not before the next look */
+            if (ahead_of(gate, channel, now_mono_ns, out))
+                return;
+        }
         el = channel_pop(gate->channels[channel]);
         if (el == NULL)
             continue;

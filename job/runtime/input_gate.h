@@ -45,7 +45,8 @@ void input_gate_next(struct input_gate *gate, int64_t now_mono_ns, struct gate_i
  * attempts that can't be aligned any more. Goes on with the recording. overdue: a barrier of this attempt that lies in a
  * queue may overtake, though nobody has announced it; 0: none. */
 bool input_gate_look(struct input_gate *gate, int64_t now_mono_ns, uint64_t overdue, struct gate_item *out);
-void input_gate_stop_recording(struct input_gate *gate);
+/* Nothing more goes into f; one that the gate no longer fills changes nothing. */
+void input_gate_stop_recording(struct input_gate *gate, const struct inflight *f);
 /* The attempt was given up: blocked channels are read again. */
 void input_gate_abort(struct input_gate *gate, uint64_t checkpoint_id);
 /* The barrier came by message, all channels having ended. */

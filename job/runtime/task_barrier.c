@@ -17,7 +17,7 @@ static void free_held(struct task *t)
 {
     if (t->held_recording == NULL)
         return;
-    input_gate_stop_recording(t->gate);
+    input_gate_stop_recording(t->gate, t->held_recording);
     inflight_free(t->held_recording);
     t->held_recording = NULL;
 }
@@ -70,7 +70,7 @@ void task_drop_recording(struct task *t)
 
     if (p == NULL)
         return;
-    input_gate_stop_recording(t->gate);
+    input_gate_stop_recording(t->gate, p->inflight);
     inflight_drop(p->inflight, RC_CANCELLED);
     task_end_recording(t);
 }

@@ -2,10 +2,13 @@
  * snapshot and what was recorded is, together, what each producer gave before its barrier; each row once, each channel in its order.
  *
  * Rows of producer p are (p, 0), (p, 1) ..; nothing but their number tells which side of the barrier they are on. */
+#include "base/thread.h"
 #include "job/batch_codec.h"
 #include "job/runtime/input_gate.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/gen.h"
+
+#include <sched.h>
 
 enum { PRODUCERS = 4, DEADLINE = 1000 };
 
@@ -15,6 +18,9 @@ static struct schema schema = {2, fields, -1};
 
 struct producer {
     struct emitter *em;
+    struct rng *rng;
+    struct batch_builder *rows;
+    uint32_t barrier_after; /* about so many steps */
     int64_t given, limit;
     int64_t at_barrier; /* rows given before it; -1: not yet */
     bool ended;
@@ -59,7 +65,7 @@ static void world_init(struct world *w, uint64_t seed, int64_t overtake_at, uint
     w->rows = batch_builder_new(&schema);
     w->barrier = (struct barrier){.checkpoint_id = 7, .kind = CHECKPOINT_PERIODIC, .exactly_once = true, .overtake_mono_ns = overtake_at};
     for (uint32_t i = 0; i < w->producers; i++) {
-        w->p[i] = (struct producer){.em = emitter_new(w->x, &w->g, 0, i), .limit = (int64_t)rng_below(&w->rng, 400), .at_barrier = -1};
+        w->p[i] = (struct producer){.em = emitter_new(w->x, &w->g, 0, i), .rng = &w->rng, .rows = w->rows, .barrier_after = 20, .limit = (int64_t)rng_below(&w->rng, 400), .at_barrier = -1};
         w->snapshot[i] = -1;
     }
     w->now = 1;
@@ -81,7 +87,7 @@ static void produce(struct world *w, uint32_t i, bool barriers)
     struct producer *p = &w->p[i];
     struct err err = {0};
 
-    if (barriers && p->at_barrier < 0 && gen_chance(&w->rng, 5)) {
+    if (barriers && p->at_barrier < 0 && rng_below(p->rng, p->barrier_after) == 0) {
         p->at_barrier = p->given;
         emitter_barrier(p->em, &w->barrier, w->now);
     }
@@ -93,15 +99,15 @@ static void produce(struct world *w, uint32_t i, bool barriers)
         emitter_end(p->em);
         return;
     }
-    batch_builder_clear(w->rows);
-    for (uint64_t n = 1 + rng_below(&w->rng, 5); n > 0; n--) {
-        batch_append_int(w->rows, 0, i);
-        batch_append_int(w->rows, 1, p->given++);
-        batch_row_end(w->rows, ROW_INSERT);
+    batch_builder_clear(p->rows);
+    for (uint64_t n = 1 + rng_below(p->rng, 5); n > 0; n--) {
+        batch_append_int(p->rows, 0, i);
+        batch_append_int(p->rows, 1, p->given++);
+        batch_row_end(p->rows, ROW_INSERT);
     }
-    ck_assert_ok(emitter_batch(p->em, batch_builder_view(w->rows), &err));
+    ck_assert_ok(emitter_batch(p->em, batch_builder_view(p->rows), &err));
     emitter_flush(p->em);
-    if (gen_chance(&w->rng, 30)) /* several elements from one call of an operator */
+    if (gen_chance(p->rng, 30)) /* several elements from one call of an operator */
         emitter_watermark(p->em, p->given);
 }
 
@@ -208,6 +214,57 @@ START_TEST(what_is_taken_and_what_is_recorded_is_all_before_the_barrier)
 }
 END_TEST
 
+/* The same with producers that run at the same time: whatever comes between the consumer's look at a channel and its pop. */
+struct running {
+    struct world *w;
+    uint32_t i;
+    struct rng rng;
+    struct thread *thread;
+};
+
+static void run_producer(void *arg)
+{
+    struct running *r = arg;
+    struct producer *p = &r->w->p[r->i];
+
+    while (!p->ended || p->at_barrier < 0 || emitter_outbox_len(p->em) > 0) {
+        produce(r->w, r->i, true);
+        if (emitter_outbox_len(p->em) > 0)
+            sched_yield();
+    }
+}
+
+START_TEST(the_law_holds_when_all_run_at_once)
+{
+    uint64_t seed = gen_seed(7000) + (uint64_t)_i;
+    struct running r[PRODUCERS];
+    struct world w;
+
+    world_init(&w, seed, 1, IN_FLIGHT_MAX_DEFAULT);
+    for (uint32_t i = 0; i < w.producers; i++) {
+        r[i] = (struct running){.w = &w, .i = i};
+        rng_seed(&r[i].rng, seed * PRODUCERS + i);
+        w.p[i].rng = &r[i].rng;
+        w.p[i].rows = batch_builder_new(&schema);
+        w.p[i].limit = 200;
+        w.p[i].barrier_after = i == 0 ? 5 : 50; /* most of it is recorded */
+        r[i].thread = thread_start("producer", run_producer, &r[i]);
+    }
+    for (int idle = 0; !w.over; idle = input_gate_queued(w.gate) == 0 ? idle + 1 : 0) {
+        consume(&w, true);
+        if (idle % 2048 == 2047)
+            sched_yield();
+    }
+    for (uint32_t i = 0; i < w.producers; i++) {
+        thread_join(r[i].thread);
+        batch_builder_free(w.p[i].rows);
+        ck_assert_int_eq(w.taken[i], w.p[i].given);
+    }
+    check_law(&w, seed);
+    world_release(&w);
+}
+END_TEST
+
 /* The snapshot does not wait for the queue to be worked off: that is what it is for. The consumer takes nothing at all. */
 START_TEST(a_barrier_overtakes_a_queue_that_nobody_reads)
 {
@@ -248,7 +305,7 @@ START_TEST(too_much_in_flight_is_not_kept)
 
     world_init(&w, 5, 1, (uint64_t)_i * 40);
     for (uint32_t i = 0; i < w.producers; i++)
-        w.p[i].limit = 300;
+        w.p[i].limit = 1000;
     run(&w);
     ck_assert_int_ge(w.snapshot[0], 0);
     ck_assert(inflight_whole(w.f));
@@ -274,13 +331,45 @@ START_TEST(the_newest_announcement_counts)
     ck_assert_uint_eq(item.barrier.checkpoint_id, 8);
     w.f = item.recording;
     inflight_drop(w.f, RC_CANCELLED);
-    input_gate_stop_recording(w.gate);
+    input_gate_stop_recording(w.gate, w.f);
     ck_assert(inflight_whole(w.f));
     ck_assert(!input_gate_look(w.gate, 1, 0, &item));
     world_release(&w);
 }
 END_TEST
 
+/* The word that an attempt was given up may come when the next one's barrier has been found: that one's recording goes on. */
+START_TEST(giving_up_one_recording_leaves_the_next_alone)
+{
+    struct barrier next;
+    struct inflight *first;
+    struct gate_item item;
+    struct world w;
+
+    world_init(&w, 4, 1, IN_FLIGHT_MAX_DEFAULT);
+    ck_assert_uint_gt(w.producers, 1);
+    next = w.barrier;
+    next.checkpoint_id = 8;
+    emitter_barrier(w.p[0].em, &w.barrier, 1);
+    ck_assert(input_gate_look(w.gate, 1, 0, &item));
+    first = item.recording;
+    ck_assert(!inflight_whole(first));
+    emitter_barrier(w.p[0].em, &next, 1);
+    ck_assert(input_gate_look(w.gate, 1, 0, &item));
+    ck_assert_uint_eq(item.barrier.checkpoint_id, 8);
+    w.f = item.recording;
+    input_gate_stop_recording(w.gate, first);
+    inflight_free(first);
+    for (uint32_t i = 1; i < w.producers; i++)
+        emitter_barrier(w.p[i].em, &next, 1);
+    ck_assert(!input_gate_look(w.gate, 1, 0, &item));
+    ck_assert(inflight_whole(w.f));
+    world_release(&w);
+}
+END_TEST
+
 TEST_MAIN("inflight", tcase_add_loop_test(tc, what_is_taken_and_what_is_recorded_is_all_before_the_barrier, 0, gen_length(400, 50));
+          tcase_add_loop_test(tc, the_law_holds_when_all_run_at_once, 0, gen_length(200, 20));
           tcase_add_loop_test(tc, a_barrier_overtakes_a_queue_that_nobody_reads, 0, 2);
-          tcase_add_loop_test(tc, too_much_in_flight_is_not_kept, 0, 3); tcase_add_test(tc, the_newest_announcement_counts))
+          tcase_add_loop_test(tc, too_much_in_flight_is_not_kept, 0, 3); tcase_add_test(tc, the_newest_announcement_counts);
+          tcase_add_test(tc, giving_up_one_recording_leaves_the_next_alone))
