@@ -183,6 +183,35 @@ START_TEST(attempt_goes_from_begin_to_notification)
 }
 END_TEST
 
+/* From when its barrier may overtake, on the clock of the event; savepoints and stops never do, nor anything at least once. */
+static const struct {
+    bool unaligned, exactly_once;
+    int64_t timeout_ms;
+    enum request_kind request;
+    int64_t want_ns;
+} overtaking[] = {
+    {false, true, 0, REQUEST_CHECKPOINT, 0},
+    {true, true, 0, REQUEST_CHECKPOINT, 400 * 1000000},
+    {true, true, 30, REQUEST_CHECKPOINT, 430 * 1000000},
+    {true, false, 0, REQUEST_CHECKPOINT, 0},
+    {true, true, 0, REQUEST_SAVEPOINT, 0},
+    {true, true, 30, REQUEST_STOP, 0},
+};
+START_TEST(a_barrier_says_from_when_it_may_overtake)
+{
+    struct coordinator_config k = config();
+
+    k.unaligned = overtaking[_i].unaligned;
+    k.exactly_once = overtaking[_i].exactly_once;
+    k.aligned_timeout_ms = overtaking[_i].timeout_ms;
+    start_with(k);
+    now = 400;
+    EV(EVENT_REQUEST, .request_id = 5, .request = overtaking[_i].request);
+    ck_assert_int_eq(actions.list[0].kind, ACTION_BEGIN);
+    ck_assert_int_eq(actions.list[0].barrier.overtake_mono_ns, overtaking[_i].want_ns);
+}
+END_TEST
+
 START_TEST(older_checkpoint_is_subsumed_after_the_newer_is_notified)
 {
     tick_at(1000);
@@ -1202,6 +1231,7 @@ END_TEST
 static void add_cases(TCase *tc)
 {
     tcase_add_test(tc, attempt_goes_from_begin_to_notification);
+    tcase_add_loop_test(tc, a_barrier_says_from_when_it_may_overtake, 0, ARRAY_LEN(overtaking));
     tcase_add_test(tc, older_checkpoint_is_subsumed_after_the_newer_is_notified);
     tcase_add_test(tc, no_metadata_before_the_last_ack_and_a_second_ack_counts_once);
     tcase_add_test(tc, as_many_as_allowed_are_under_way_and_complete_one_after_the_other);
