@@ -119,6 +119,10 @@ static void print_operator(const struct preflight_operator *op, struct buf *out)
     for (size_t i = 0; i < v->fit.kept_count; i++)
         buf_printf(out, "%s %s%s", i > 0 ? "," : "", v->fit.kept[i],
                    i + 1 == v->fit.kept_count ? "\n" : "");
+    if (v->in_flight_lost[0] != '\0')
+        buf_printf(out, "  %s\n", v->in_flight_lost);
+    else if (v->in_flight_rows > 0)
+        buf_printf(out, "  in flight: %" PRIu64 " rows, processed before new ones\n", v->in_flight_rows);
     for (size_t i = 0; i < op->position_count && i < POSITIONS_SHOWN; i++) {
         buf_append_str(out, "  goes on at ");
         inspect_print_item(op->positions[i], out);
@@ -225,11 +229,12 @@ static json_t *dropped_json(const struct preflight *p)
     json_t *list = json_array();
 
     for (size_t i = 0; i < p->dropped_count; i++)
-        add(list, json_pack("{s: o, s: o, s: I, s: I, s: I}", "id", text_json(p->dropped[i].id),
+        add(list, json_pack("{s: o, s: o, s: I, s: I, s: I, s: I}", "id", text_json(p->dropped[i].id),
                             "name", text_json(p->dropped[i].name), "keys",
                             (json_int_t)p->dropped[i].entry_count, "size",
                             (json_int_t)p->dropped[i].size_bytes, "list_items",
-                            (json_int_t)p->dropped[i].list_item_count));
+                            (json_int_t)p->dropped[i].list_item_count, "in_flight_rows",
+                            (json_int_t)p->dropped[i].in_flight_rows));
     return list;
 }
 
@@ -276,6 +281,8 @@ static json_t *operator_json(const struct preflight_operator *op)
     put(o, "reason", text_or_null(v->fault));
     put(o, "nearest", text_or_null(op->nearest));
     put(o, "states", states_json(op));
+    put(o, "in_flight_rows", integer(v->in_flight_rows));
+    put(o, "in_flight_dropped", v->in_flight_lost[0] == '\0' ? json_null() : text_json(v->in_flight_lost));
     put(calls, "kept", names_json(v->fit.kept, v->fit.kept_count));
     put(calls, "new", names_json(v->fit.fresh, v->fit.fresh_count));
     put(calls, "dropped", names_json(v->fit.gone, v->fit.gone_count));

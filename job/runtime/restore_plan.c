@@ -173,12 +173,36 @@ enum rc restore_plan_assign(const struct graph *g, const struct checkpoint_metad
     return RC_OK;
 }
 
-static enum rc judge_one(const struct assign_operator *op, const struct checkpoint_metadata *m,
-                         bool allow_non_restored, struct arena *arena, struct restore_verdict *v,
-                         struct err *err)
+/* One operator's place in the graph, and what it is judged by. */
+struct judging {
+    const struct graph *graph;
+    uint32_t vertex, op;
+    const struct checkpoint_metadata *m, *written;
+    bool allow_non_restored;
+    struct arena *arena;
+};
+
+static enum rc judge_in_flight(const struct judging *j, struct restore_verdict *v, struct err *err)
+{
+    struct assigned_operator out = {
+        .subtasks = ARENA_ARRAY(j->arena, v->parallelism, struct subtask_state),
+        .fit = {.said = ""}};
+    enum rc rc = inflight_assign(j->graph, j->vertex, j->op, j->m, j->written,
+                                 v->old->key_group_count, j->allow_non_restored, j->arena, &out, err);
+
+    for (size_t s = 0; s < v->old->subtask_count; s++)
+        for (size_t h = 0; h < v->old->subtasks[s].channel_count; h++)
+            v->in_flight_rows += v->old->subtasks[s].channels[h].row_count;
+    v->in_flight_lost = out.fit.said;
+    return rc;
+}
+
+static enum rc judge_one(const struct judging *j, const struct assign_operator *op,
+                         struct restore_verdict *v, struct err *err)
 {
     RETURN_IF_ERR(assign_check(v->old, op, err));
-    return fit_states(v->spec, m, allow_non_restored, arena, &v->fit, err);
+    RETURN_IF_ERR(fit_states(v->spec, j->m, j->allow_non_restored, j->arena, &v->fit, err));
+    return judge_in_flight(j, v, err);
 }
 
 struct restore_verdict *restore_plan_judge(const struct graph *g,
@@ -196,12 +220,15 @@ struct restore_verdict *restore_plan_judge(const struct graph *g,
             const struct operator_spec *spec = &g->vertices[v].operators[o];
             struct err err = {0};
 
+            const struct judging j = {g, v, o, m, snapshot, allow_non_restored, arena};
+
             verdicts[n] = (struct restore_verdict){.spec = spec,
+                                                   .in_flight_lost = "",
                                                    .parallelism = g->vertices[v].parallelism,
                                                    .old = find_operator(m, spec->id),
                                                    .fit = {.said = ""}};
             if (verdicts[n].old != NULL &&
-                judge_one(&ops[n], m, allow_non_restored, arena, &verdicts[n], &err) != RC_OK)
+                judge_one(&j, &ops[n], &verdicts[n], &err) != RC_OK)
                 verdicts[n].fault = arena_strdup(arena, err.msg);
         }
     }

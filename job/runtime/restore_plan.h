@@ -38,6 +38,8 @@ struct restore_verdict {
     const struct operator_meta *old; /* whose state it takes over; NULL: there is none */
     struct state_fit fit;
     const char *fault; /* why it cannot; NULL: it can */
+    uint64_t in_flight_rows;    /* that the snapshot has on their way to it */
+    const char *in_flight_lost; /* which of them are dropped, for the user; "": none */
 };
 /* All operators, in order of vertices and chains, also behind one that a start would end at; in
  * `arena`. m: the snapshot's. */

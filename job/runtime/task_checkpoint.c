@@ -342,6 +342,8 @@ enum rc task_barrier(struct task *t, int64_t now, struct err *err)
     remove_trigger(t, 0);
     rc = snapshot_chain(t, p, &has_work, err);
     if (rc != RC_OK) {
+        if (p->inflight != NULL)
+            input_gate_stop_recording(t->gate, p->inflight);
         part_free(p);
         return rc;
     }
