@@ -240,7 +240,8 @@ out:
     return rc;
 }
 
-enum rc pg_check_table(struct pg_libpq *c, const struct pg_table *t, struct err *err)
+enum rc pg_check_table(struct pg_libpq *c, const struct pg_table *t, bool only_look,
+                       struct err *err)
 {
     struct check k = {.c = c, .t = t, .err = err};
     enum rc rc;
@@ -252,7 +253,8 @@ enum rc pg_check_table(struct pg_libpq *c, const struct pg_table *t, struct err 
     if (k.faults.len > 0)
         GOTO_IF_ERR(err_set(err, RC_INVALID, "table %s in database %s does not fit:%s", t->name,
                             c->database, buf_cstr(&k.faults)));
-    GOTO_IF_ERR(make_marks(&k));
+    if (!only_look)
+        GOTO_IF_ERR(make_marks(&k));
 out:
     PQclear(k.columns);
     buf_release(&k.faults);

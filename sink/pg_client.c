@@ -163,11 +163,12 @@ static enum rc pg_connect(struct pg_client *client, struct err *err)
     return rc;
 }
 
-static enum rc pg_check(struct pg_client *client, const struct pg_table *t, struct err *err)
+static enum rc pg_check(struct pg_client *client, const struct pg_table *t, bool only_look,
+                        struct err *err)
 {
     struct pg_libpq *c = (struct pg_libpq *)client;
 
-    return pg_check_table(c, t, err);
+    return pg_check_table(c, t, only_look, err);
 }
 
 /* ---- marks ----------------------------------------------------------------------------------- */

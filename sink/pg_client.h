@@ -43,9 +43,9 @@ struct pg_client; /* first member is its ops */
 struct pg_client_ops {
     /* Anew, whatever there was. */
     enum rc (*connect)(struct pg_client *, struct err *);
-    /* The table fits: columns, types, nulls, key, rights. Makes the table of marks when absent. All
-     * faults at once. */
-    enum rc (*check)(struct pg_client *, const struct pg_table *, struct err *);
+    /* The table fits: columns, types, nulls, key, rights. All faults at once. Makes the table of marks
+     * when absent, unless only_look. */
+    enum rc (*check)(struct pg_client *, const struct pg_table *, bool only_look, struct err *);
     enum rc (*mark)(struct pg_client *, const char *writer, struct pg_mark *, struct err *);
     /* Rows of writers that went on behind log `number` of this one are in, or will be. */
     enum rc (*follow)(struct pg_client *, const char *writer, uint64_t number, struct err *);

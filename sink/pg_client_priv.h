@@ -26,6 +26,7 @@ MUST_USE enum rc pg_exec(struct pg_libpq *c, const char *sql, int count, const c
 void pg_put_name(struct buf *out, const char *name);  /* "a""b" */
 void pg_put_table(struct buf *out, const char *name); /* s.t: "s"."t" */
 /* pg_client_ops.check: pg_check.c. Sets `marks`. */
-MUST_USE enum rc pg_check_table(struct pg_libpq *c, const struct pg_table *t, struct err *err);
+MUST_USE enum rc pg_check_table(struct pg_libpq *c, const struct pg_table *t, bool only_look,
+                                struct err *err);
 
 #endif

@@ -572,7 +572,7 @@ static enum rc check_marks(struct wal_sink *s, struct err *err)
 
 static enum rc check_target(struct wal_sink *s, void *arg UNUSED, struct err *err)
 {
-    RETURN_IF_ERR(s->client->ops->check(s->client, s->config.table, err));
+    RETURN_IF_ERR(s->client->ops->check(s->client, s->config.table, false, err));
     return check_marks(s, err);
 }
 

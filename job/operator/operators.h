@@ -130,6 +130,7 @@ struct operator *sink_op_new(const struct sink_spec *spec);
 /* In the names of hidden files that a run's attempt makes. */
 void sink_deployment_uuid(const char *job_id, const char *operator_id, uint32_t attempt, char out[UUID_LEN + 1]);
 /* operator_spec.check_restored of a sink: every part that the restored state names is there. */
+MUST_USE enum rc sink_op_check_start(const void *spec, const char *checkpoint_dir, bool ask, struct err *err);
 MUST_USE enum rc sink_op_check_restored(const void *spec, const struct env *env, const struct config *config,
                                         const struct list_state *lists, size_t list_count, struct err *err);
 

@@ -142,11 +142,7 @@ static enum rc open_postgres(struct sink_op *s, struct err *err)
         .hold_ctx = ctx->storage,
     };
 
-    if (config.dir == NULL)
-        return err_set(err, RC_INVALID,
-                       "table %s: the connector 'jdbc' needs execution.checkpointing.dir: rows wait there in a log "
-                       "until their checkpoint is complete",
-                       spec->table_name);
+    ASSERT(config.dir != NULL); /* sink_op_check_start */
     sink_deployment_uuid(ctx->job_id, ctx->operator_id, ctx->attempt, uuid);
     snprintf(name, sizeof name, "%s (%u/%u)", ctx->operator_name, ctx->subtask_index + 1, ctx->parallelism);
     return wal_sink_open(&config, spec->connect(spec->server), &restored, &s->sink, err);
@@ -195,6 +191,31 @@ static struct sink_items items_of(struct arena *a, const char *name, const struc
             items[out.count++] = lists[i].items[k];
     out.items = items;
     return out;
+}
+
+static enum rc ask_postgres(const struct sink_spec *spec, struct err *err)
+{
+    struct pg_client *client = spec->connect(spec->server);
+    enum rc rc = client->ops->connect(client, err);
+
+    if (rc == RC_OK)
+        rc = client->ops->check(client, spec->table, true, err);
+    client->ops->free(client);
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "table %s", spec->table_name);
+}
+
+enum rc sink_op_check_start(const void *spec, const char *checkpoint_dir, bool ask, struct err *err)
+{
+    const struct sink_spec *s = spec;
+
+    if (s->kind != SINK_POSTGRES)
+        return RC_OK;
+    if (checkpoint_dir[0] == '\0')
+        return err_set(err, RC_INVALID,
+                       "table %s: the connector 'jdbc' needs execution.checkpointing.dir: rows wait there in a log "
+                       "until their checkpoint is complete",
+                       s->table_name);
+    return ask ? ask_postgres(s, err) : RC_OK;
 }
 
 enum rc sink_op_check_restored(const void *spec, const struct env *env, const struct config *config,

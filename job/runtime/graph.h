@@ -31,6 +31,9 @@ struct operator_spec {
      * look at. `lists` of all subtasks together. */
     enum rc (*check_restored)(const void *spec, const struct env *env, const struct config *config,
                               const struct list_state *lists, size_t list_count, struct err *err);
+    /* What it needs besides, before anything starts; changes nothing. checkpoint_dir: "" for checkpoints in memory. ask: also whom
+     * it will speak to (a dry run; else the start does). NULL: nothing. */
+    enum rc (*check_start)(const void *spec, const char *checkpoint_dir, bool ask, struct err *err);
     size_t state_count;           /* keyed states it will open, for the pre-flight check */
     const struct state_desc *states;
     /* What becomes of the keyed states that a snapshot has of it. NULL: they must be the same (state_fit_same). */

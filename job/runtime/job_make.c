@@ -76,6 +76,19 @@ enum rc job_checkpoint_dir(const struct config *c, char out[FS_PATH_MAX], struct
     return path_absolute(out, FS_PATH_MAX, path, err);
 }
 
+enum rc job_check_operators(const struct graph *g, const char *dir, bool ask, struct err *err)
+{
+    for (uint32_t v = 0; v < g->vertex_count; v++) {
+        for (uint32_t o = 0; o < g->vertices[v].operator_count; o++) {
+            const struct operator_spec *spec = &g->vertices[v].operators[o];
+
+            if (spec->check_start != NULL)
+                RETURN_IF_ERR(spec->check_start(spec->spec, dir, ask, err));
+        }
+    }
+    return RC_OK;
+}
+
 /* A claimed snapshot is deleted once a checkpoint of this job takes its place: one on disk. */
 enum rc job_check_claim(const struct restore_plan *p, const char *dir, struct err *err)
 {
@@ -293,10 +306,13 @@ static enum rc make_job(const struct env *env, const struct config *config,
                         struct job **out, struct err *err)
 {
     struct job *job = job_alloc(env, config, threaded);
+    char dir[FS_PATH_MAX];
     enum rc rc;
 
     GOTO_IF_ERR(config_check(config, err));
     GOTO_IF_ERR(graph_check(graph_take, err));
+    GOTO_IF_ERR(job_checkpoint_dir(config, dir, err));
+    GOTO_IF_ERR(job_check_operators(graph_take, dir, false, err));
     GOTO_IF_ERR(restore_plan_make(job->env, job->config, graph_take, restore, &job->plan, err));
     job->graph = graph_take;
     GOTO_IF_ERR(

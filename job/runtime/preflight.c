@@ -178,7 +178,9 @@ static enum rc check_start(const struct env *env, const struct config *config,
 
     if (rc == RC_OK)
         rc = state_budget_make(config, graph, fs_open_files_max(env->fs), &budget, err);
-    return rc == RC_OK ? job_check_claim(&p->plan, p->checkpoint_dir, err) : rc;
+    if (rc == RC_OK)
+        rc = job_check_claim(&p->plan, p->checkpoint_dir, err);
+    return rc == RC_OK ? job_check_operators(graph, p->checkpoint_dir, true, err) : rc;
 }
 
 enum rc preflight_make(const struct env *env, const struct config *config,

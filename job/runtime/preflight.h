@@ -1,7 +1,8 @@
 /* preflight.h - what a start would do, without doing it: for `varve run --dry-run`.
  *
  * The verdict is that of the very checks that a start makes (restore_plan.h, state_budget.h);
- * beside it everything that they look at, also behind the first thing that is wrong. Reads only.
+ * beside it everything that they look at, also behind the first thing that is wrong. Servers that
+ * operators will write to are asked, too, whether their tables fit. Reads only.
  * Thread: any. */
 #ifndef VARVE_JOB_RUNTIME_PREFLIGHT_H
 #define VARVE_JOB_RUNTIME_PREFLIGHT_H

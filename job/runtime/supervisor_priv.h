@@ -101,6 +101,7 @@ struct job {
 void job_main(void *job); /* of its thread */
 /* Checks before anything is made; for a start and for preflight.c. dir "": jobmanager storage. */
 MUST_USE enum rc job_checkpoint_dir(const struct config *c, char out[FS_PATH_MAX], struct err *err);
+MUST_USE enum rc job_check_operators(const struct graph *g, const char *dir, bool ask, struct err *err);
 MUST_USE enum rc job_check_claim(const struct restore_plan *p, const char *dir, struct err *err);
 void job_post_request(struct job *job, enum job_request_kind kind, uint64_t id);
 /* job_operation.c, on the job's thread */

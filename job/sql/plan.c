@@ -256,6 +256,7 @@ static enum rc plan_sink(struct plan *p, const struct ast_insert *insert,
     add_sink_nodes(p, s, arena_printf(p->arena, "default_catalog.default_database.%s", e->name),
                    plan_names(p, s->schema));
     op->spec.make = make_sink;
+    op->spec.check_start = sink_op_check_start;
     op->spec.check_restored = sink_op_check_restored;
     op->spec.spec = &sink->spec;
     op->spec.stateful = sink->spec.kind == SINK_FILES || sink->spec.kind == SINK_POSTGRES;

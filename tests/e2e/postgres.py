@@ -17,7 +17,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from s3_server import S3Server
 from varve import (Job, at_some_pace, audit_dead, check, clean_environment, inspect, job_directories, main, newest, same, sequence, settings, table,
-                   test, varve)
+                   test, varve, write)
 
 PASSWORD = "dont-tell-9c1"
 ROWS = 20000
@@ -312,7 +312,27 @@ def a_table_that_does_not_fit_is_refused_with_all_its_faults(where):
         "table narrow in database db does not fit:", "column n: BIGINT does not go into integer", "column d: DECIMAL(6, 2) would lose digits in numeric(4,1)",
         "column ts: TIMESTAMP(3) would lose digits in timestamp(0)", "column t: may be null here and is NOT NULL there", "column gone INT: there is none",
         "column made: the server computes it", "column extra: is NOT NULL there without a default", "no PRIMARY KEY or UNIQUE index on (k)")
-    Job(where, start + jdbc("o", "id BIGINT", "nowhere") + "INSERT INTO o SELECT id FROM seq;\n").refused("there is no table nowhere in database db")
+    nowhere = start + jdbc("o", "id BIGINT", "nowhere") + "INSERT INTO o SELECT id FROM seq;\n"
+    Job(where, nowhere).refused("there is no table nowhere in database db")
+    # A dry run asks the server, too, and makes nothing there.
+    SERVER.sql("CREATE SCHEMA dry; CREATE TABLE dry.narrow (id integer); CREATE TABLE dry.wide (id bigint)")
+    for text, code, said in ((sql, 1, "would lose digits in numeric(4,1)"), (nowhere, 1, "there is no table nowhere"),
+                             (start + jdbc("o", "id BIGINT", "dry.narrow") + "INSERT INTO o SELECT id FROM seq;\n", 1, "BIGINT does not go into integer"),
+                             (start + jdbc("o", "id BIGINT", "dry.wide") + "INSERT INTO o SELECT id FROM seq;\n", 0, "")):
+        got, out, err = varve("run", "--dry-run", write(where + "/dry.sql", text))
+        check(got == code and said in out + err, "dry run", got, out, err)
+    same(SERVER.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'dry'"), [["2"]], "tables after a dry run")
+    gone = text.replace(":%d/" % SERVER.port, ":1/")
+    got, out, err = varve("run", "--dry-run", write(where + "/dry.sql", gone))
+    check(got == 1 and "127.0.0.1" in out + err, "dry run without a server", got, out, err)
+
+
+@test
+def without_a_checkpoint_directory_it_is_refused_before_anything_starts(where):
+    sql = jdbc("o", "id BIGINT", "raw") + sequence("seq", 5) + "INSERT INTO o SELECT id FROM seq;\n"
+    Job(where, sql).refused("table o: the connector 'jdbc' needs execution.checkpointing.dir", code=2)
+    got, out, err = varve("run", "--dry-run", write(where + "/dry.sql", sql))
+    check(got == 1 and "needs execution.checkpointing.dir" in out + err, "dry run", got, out, err)
 
 
 @test

@@ -64,7 +64,8 @@ static enum rc d_connect(struct pg_client *client, struct err *err)
     return late_end(c->d, late, err);
 }
 
-static enum rc d_check(struct pg_client *client, const struct pg_table *t UNUSED, struct err *err)
+static enum rc d_check(struct pg_client *client, const struct pg_table *t UNUSED,
+                       bool only_look UNUSED, struct err *err)
 {
     BEGIN_CALL;
     if (c->d->check_fault != NULL)
