@@ -4,14 +4,38 @@
 #define STATE "event-time-of-groups"
 #define ITEM_BYTES 16u
 
-void event_floor_open(struct event_floor *f, const struct operator_context *ctx)
+/* Key groups of the job that wrote the items, and whether they differ. */
+static uint32_t groups_of(const struct bytes *items, size_t count, bool *differ)
+{
+    uint32_t groups = 0;
+
+    *differ = false;
+    for (size_t i = 0; i < count; i++) {
+        if (items[i].len != ITEM_BYTES || items[0].len != ITEM_BYTES)
+            continue;
+        if (get_be32(items[i].data + 12) >= groups)
+            groups = get_be32(items[i].data + 12) + 1;
+        *differ |= get_be64(items[i].data) != get_be64(items[0].data);
+    }
+    return groups;
+}
+
+enum rc event_floor_open(struct event_floor *f, const struct operator_context *ctx, struct err *err)
 {
     const struct bytes *items;
     size_t count = operator_state_restored(ctx->state, STATE, &items);
+    bool differ;
+    uint32_t groups;
 
     *f = (struct event_floor){
         .range = keygroup_range_of(ctx->subtask_index, ctx->parallelism, ctx->key_group_count),
         .highest_ms = WATERMARK_NONE};
+    groups = groups_of(items, count, &differ);
+    if (differ && groups != ctx->key_group_count)
+        return err_set(err, RC_UNSUPPORTED,
+                       "%s: event times of %u key groups, which differ, can't become those of %u: go on from the "
+                       "snapshot that this one was made from, take a savepoint, and make that one anew",
+                       ctx->operator_name, groups, ctx->key_group_count);
     for (size_t i = 0; i < count; i++) {
         struct key_group_range r;
         int64_t ms;
@@ -32,6 +56,7 @@ void event_floor_open(struct event_floor *f, const struct operator_context *ctx)
             f->highest_ms = ms > f->highest_ms ? ms : f->highest_ms;
         }
     }
+    return RC_OK;
 }
 
 void event_floor_release(struct event_floor *f)

@@ -15,8 +15,9 @@ struct event_floor {
     int64_t *ms;                  /* by key group of the range; NULL: nothing was restored */
     int64_t highest_ms;           /* of them; no group is late past it */
 };
-/* From what is restored into ctx->state. */
-void event_floor_open(struct event_floor *f, const struct operator_context *ctx);
+/* From what is restored into ctx->state. RC_UNSUPPORTED: it is of another number of key groups (a snapshot made anew for
+ * another maximum), and they were at different event times: whose rows are late can't be said any more. */
+MUST_USE enum rc event_floor_open(struct event_floor *f, const struct operator_context *ctx, struct err *err);
 void event_floor_release(struct event_floor *f);
 /* Whether at event time `now_ms` some group is still ahead. Then rows have to be looked at by their group. */
 static inline bool event_floor_counts(const struct event_floor *f, int64_t now_ms)

@@ -127,7 +127,7 @@ static enum rc window_open(struct operator *op, const struct operator_context *c
     w->bounds = mem_alloc(3 * TOTALS_ROWS_MAX * sizeof *w->bounds);
     key_builder_init(&w->piece, ctx->key_group_count, KEY_NS_BIGINT);
     restore_times(w);
-    event_floor_open(&w->floor, ctx);
+    RETURN_IF_ERR(event_floor_open(&w->floor, ctx, err));
     w->groups = mem_alloc(BATCH_ROWS_MAX * sizeof *w->groups);
     return RC_OK;
 }

@@ -25,6 +25,7 @@ struct operator_spec {
     const char *blind; /* whether its totals are updated blindly, and why, for EXPLAIN; NULL: no question */
     bool stateful, keyed, is_source;
     const struct schema *input; /* of its first input; NULL: a source, or not said */
+    bool input_updates;         /* rows that come to it may take back or change others */
     struct operator *(*make)(const void *spec);
     const void *spec;
     /* Looks at the world that the restored list states name (part files), before anything starts; changes nothing. NULL: nothing to

@@ -77,11 +77,14 @@ static enum rc check_types(const struct assigning *a, const struct channel_handl
 static enum rc check_order(const struct assigning *a, const struct channel_handle *h,
                            const struct operator_meta *from, bool by_key, bool same_way)
 {
-    if (!h->updates || by_key || a->parallelism == 1 ||
+    bool updates = h->updates || a->graph->vertices[a->vertex].operators[a->op].input_updates;
+
+    /* A row that is new to the sink, too: what changes it comes to another subtask, maybe before. */
+    if (!updates || by_key || a->parallelism == 1 ||
         (same_way && a->old->parallelism == a->parallelism))
         return RC_OK;
     return err_set(a->err, RC_UNSUPPORTED,
-                   "operator \"%s\": rows in flight from \"%s\" change others, and their order would be "
+                   "operator \"%s\": rows in flight from \"%s\" are changes, and their order would be "
                    "lost at parallelism %u instead of %u: start it with parallelism %u, take a savepoint, "
                    "and go on from that",
                    name_of(a), from->name, a->parallelism, a->old->parallelism, a->old->parallelism);

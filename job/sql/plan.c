@@ -154,6 +154,7 @@ static void connect_keyed(struct plan *p, struct plan_stream *s, struct plan_op 
 
     plan_connect(p, op, s->op, how, how == PARTITION_HASH ? table->key_count : 0, table->key,
                  s->schema);
+    op->inputs[op->input_count - 1].updating = s->updating;
 }
 
 /* A sink whose parallelism differs: rows are dealt out anew, unless changes would lose their order.
@@ -179,6 +180,7 @@ static enum rc connect_sink(struct plan *p, struct plan_stream *s, struct plan_o
                            op->parallelism, table, s->op->parallelism);
     }
     plan_connect(p, op, s->op, how, 0, NULL, s->schema);
+    op->inputs[op->input_count - 1].updating = s->updating;
     return RC_OK;
 }
 

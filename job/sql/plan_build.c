@@ -33,7 +33,7 @@ void plan_connect(struct plan *p, struct plan_op *to, struct plan_op *from,
 
     if (to->input_count > 0)
         memcpy(inputs, to->inputs, to->input_count * sizeof *inputs);
-    inputs[to->input_count] = (struct plan_input){from, partitioning, key_count, keys, schema};
+    inputs[to->input_count] = (struct plan_input){from, partitioning, key_count, keys, schema, false};
     to->inputs = inputs;
     to->input_count++;
     from->output_count++;
@@ -295,6 +295,7 @@ enum rc plan_flush(struct plan *p, struct plan_stream *s)
     op->ident = arena_printf(p->arena, "calc\n%s", s->ident);
     op->detail = s->calc->detail;
     plan_connect(p, op, s->op, PARTITION_FORWARD, 0, NULL, s->calc->input);
+    op->inputs[op->input_count - 1].updating = s->updating;
     s->op = op;
     if (s->calc->where != NULL)
         s->drop_update_before = NULL;
@@ -387,6 +388,8 @@ static void make_vertices(struct plan *p, struct graph *g)
             v->operator_count = 0;
         }
         op->spec.input = op->input_count > 0 ? op->inputs[0].schema : NULL;
+        for (uint32_t i = 0; i < op->input_count; i++)
+            op->spec.input_updates |= op->inputs[i].updating;
         v->operators[v->operator_count++] = op->spec;
     }
     for (uint32_t i = 0; i < g->vertex_count; i++)

@@ -22,6 +22,7 @@ struct plan_input {
     uint32_t key_count;
     const uint32_t *keys;
     const struct schema *schema;
+    bool updating; /* its rows may take back or change others */
 };
 /* One operator, before chaining. */
 struct plan_op {

@@ -409,6 +409,7 @@ static enum rc join_branches(struct plan *p, const struct ast_query *q,
         }
         plan_connect(p, op, b->op, equal ? PARTITION_FORWARD : PARTITION_REBALANCE, 0, NULL,
                      schema);
+        op->inputs[op->input_count - 1].updating = b->updating;
         buf_printf(&ident, "%s%s", i == 0 ? "" : "+", b->ident);
         for (uint32_t f = 0; f < schema->field_count; f++)
             out->fields[f].base = plan_join_base(p, out->fields[f].base, b->fields[f].base);
