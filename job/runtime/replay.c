@@ -1,6 +1,7 @@
 /* replay.c - see replay.h */
 #include "job/runtime/replay.h"
 
+#include "job/batch_codec.h"
 #include "job/row_key.h"
 #include "job/runtime/inflight_file.h"
 
@@ -12,6 +13,7 @@ struct replay_batch {
 };
 struct replay {
     size_t next, count, cap;
+    uint64_t bytes; /* of what is left, as blocks */
     struct replay_batch *batches;
 };
 
@@ -60,6 +62,7 @@ static void keep(struct loading *l, struct batch *b_take)
         r->cap = r->cap == 0 ? 16 : 2 * r->cap;
         r->batches = mem_realloc(r->batches, r->cap * sizeof *r->batches);
     }
+    r->bytes += batch_block_bytes(b_take);
     r->batches[r->count++] = (struct replay_batch){b_take, l->op, l->route.edge_index};
 }
 
@@ -155,6 +158,7 @@ struct batch *replay_next(struct replay *r, uint32_t *op)
 
     ASSERT(r->next < r->count);
     r->next++;
+    r->bytes -= batch_block_bytes(b);
     at->batch = NULL;
     *op = at->op;
     return b;
@@ -165,8 +169,10 @@ bool replay_ended(const struct replay *r)
     return r->next == r->count;
 }
 
-bool replay_may_record(const struct replay *r)
+bool replay_may_record(const struct replay *r, uint64_t max_bytes)
 {
+    if (r->bytes > max_bytes)
+        return false;
     for (size_t i = r->next; i < r->count; i++)
         if (r->batches[i].edge == NO_EDGE)
             return false;

@@ -28,8 +28,8 @@ void replay_free(struct replay *r);
 /* The next batch, the caller's, and the operator of the chain that takes it. There is one unless it has ended. */
 struct batch *replay_next(struct replay *r, uint32_t *op);
 bool replay_ended(const struct replay *r);
-/* All that is left came by edges, so that it can be in flight in a checkpoint again. */
-bool replay_may_record(const struct replay *r);
+/* All that is left came by edges and is not more than max_bytes, so that it can be in flight in a checkpoint again. */
+bool replay_may_record(const struct replay *r, uint64_t max_bytes);
 /* What is left, into f; r or f NULL: nothing. */
 void replay_record(const struct replay *r, struct inflight *f);
 

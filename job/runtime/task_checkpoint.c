@@ -83,8 +83,11 @@ bool task_barrier_ready(const struct task *t)
 {
     if (t->ending || t->async_count == TASK_PARTS_MAX)
         return false;
-    if (t->replay != NULL && (t->held_recording == NULL || !replay_may_record(t->replay)))
-        return false; /* rows that were in flight before come first, or into this checkpoint */
+    /* Rows that were in flight before come first, or into this checkpoint: with room for as much again, or it would be declined
+     * for them, as would the next one of the job that starts anew from where this one did. */
+    if (t->replay != NULL && (t->held_recording == NULL ||
+                              !replay_may_record(t->replay, t->held_recording->max_bytes / 2)))
+        return false;
     for (uint32_t i = 0; i < t->operator_count; i++) {
         if (t->chain[i].draining ||
             (t->chain[i].keyed != NULL && !keyed_may_snapshot(t->chain[i].keyed)))
