@@ -12,6 +12,7 @@
 #define TEXT_NAME_MAX 65535 /* operator names hold expressions of the query */
 #define BACKEND_ID_LEN 32
 #define ROW_TYPE_MAX (1u << 20)
+#define CHANNELS_MAX 4096 /* edges into one operator */
 
 /* ---- walks ---------------------------------------------------------------------------------- */
 
@@ -329,6 +330,8 @@ static bool is_partitioning(const char *s)
 /* Two handles of one edge would be one. */
 static enum rc check_channels(const struct place *at, const struct subtask_state *s)
 {
+    if (s->channel_count > CHANNELS_MAX) /* each is compared with each */
+        return broken(at, "rows in flight on %zu edges, at most %d", s->channel_count, CHANNELS_MAX);
     for (size_t i = 0; i < s->channel_count; i++) {
         const struct channel_handle *h = &s->channels[i];
 

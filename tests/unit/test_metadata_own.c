@@ -296,6 +296,8 @@ START_TEST(rows_in_flight_obey_rules)
     tree->operators[1].subtasks[0].channels = h;
     tree->operators[1].subtasks[0].channel_count = 2;
     ck_assert_rc_msg(metadata_check(tree, "m", &err), RC_CORRUPT, bad_channels[_i].part);
+    tree->operators[1].subtasks[0].channel_count = 4097;
+    ck_assert_rc_msg(metadata_check(tree, "m", &err), RC_CORRUPT, "rows in flight on 4097 edges, at most 4096");
 }
 END_TEST
 
