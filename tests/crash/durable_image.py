@@ -115,7 +115,7 @@ def c2_whatever_the_disk_kept_a_checkpoint_that_is_there_is_whole_and_the_job_go
             check_image(directory, image, completed, ended, what)
             shutil.rmtree(directory, ignore_errors=True)
             # A sample of all that comes, each as likely as another; kept as bytes, for files change.
-            at = len(chosen) if len(chosen) < RESUMES else rng.randrange(points)
+            at = len(chosen) if SOAK or len(chosen) < RESUMES else rng.randrange(points)
             if SOAK or at < RESUMES:
                 kept = {p: None if n is None else Kept(n.synced) for p, n in image.items()}
                 chosen[at:at + 1] = [(kept, what)]
