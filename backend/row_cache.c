@@ -591,6 +591,16 @@ static enum rc fill_loading(struct row_cache *c, uint32_t ref, struct bytes valu
     return RC_OK;
 }
 
+/* The batch is done: places that rows were moved from are dead, and none of them has an image. */
+static void forget_moved(struct row_cache *c)
+{
+    for (size_t i = 0; i < c->loads.count; i++) {
+        if (row_at(c, c->loads.at[i])->marks == 0)
+            row_at(c, c->loads.at[i])->shadow = 0;
+    }
+    c->loads.count = 0;
+}
+
 static inline uint32_t loaded_ref(const struct row_cache *c, uint32_t ref)
 {
     return row_at(c, ref)->marks == 0 ? row_at(c, ref)->shadow : ref;
@@ -604,7 +614,7 @@ static void drop_loading(struct row_cache *c)
         row_unlink(c, ref);
         row_at(c, ref)->marks = 0;
     }
-    c->loads.count = 0;
+    forget_moved(c);
 }
 
 static enum rc call_loader(struct row_cache *c, struct row_loader *loader, struct err *err)
@@ -760,6 +770,7 @@ enum rc row_cache_get(struct row_cache *c, const struct key_batch *keys, struct 
 
         values[i] = finish_get(c, loaded_ref(c, c->found[i]));
     }
+    forget_moved(c);
     rows_leave(c);
     return rc;
 }
