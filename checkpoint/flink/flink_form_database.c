@@ -5,7 +5,6 @@
  * After: RocksDBIncrementalRestoreOperation (flink-statebackend-rocksdb). */
 #include "backend/foreign_db.h"
 #include "checkpoint/flink/flink_keyed_priv.h"
-#include "checkpoint/flink/flink_locate.h"
 
 #include <inttypes.h>
 
@@ -55,7 +54,7 @@ out:
 static enum rc bring(struct flink_reader *r, size_t i, struct err *err)
 {
     const struct flink_db_file *f = r->files[i];
-    const char *path = NULL;
+    const char *path = flink_place(r->from.places, &f->stream);
     struct flink_input *in = NULL;
     char to[FS_PATH_MAX];
     bool whole, sst;
@@ -66,11 +65,10 @@ static enum rc bring(struct flink_reader *r, size_t i, struct err *err)
     sst = bytes_end_with(f->local_name, bytes_of_str(".sst"));
     RETURN_IF_ERR(
         path_join(to, sizeof to, r->dir, (const char *)f->local_name.data, err));
-    RETURN_IF_ERR(flink_locate(r->from.fs, r->from.snapshot_dir, &f->stream, r->arena, &path, err));
     r->paths[i] = path;
     RETURN_IF_ERR(flink_input_open(r->from.fs, &f->stream, path, &in, err));
     whole = f->stream.tag == FLINK_STREAM_FILE || f->stream.tag == FLINK_STREAM_RELATIVE;
-    if (sst && whole) {
+    if (sst && whole && !path_is_remote(path)) {
         rc = fs_symlink(r->from.fs, path, to, err);
         if (rc == RC_NO_LINK) {
             err_clear(err);
@@ -89,7 +87,7 @@ static const char *name_of(const void *ctx, const char *local_name)
 
     for (size_t i = 0; i < r->file_count; i++)
         if (bytes_eq(r->files[i]->local_name, bytes_of_str(local_name)))
-            return r->paths[i] == NULL ? "inlined in _metadata" : r->paths[i];
+            return r->paths[i][0] == '\0' ? "inlined in _metadata" : r->paths[i];
     return NULL;
 }
 
@@ -97,14 +95,12 @@ enum rc flink_form_database_states(struct flink_reader *r, struct err *err)
 {
     const struct flink_incremental *inc = r->from.handle->incremental;
     struct flink_input *in = NULL;
-    const char *path;
     struct bytes all;
     struct reader reader;
     enum rc rc;
 
-    RETURN_IF_ERR(
-        flink_locate(r->from.fs, r->from.snapshot_dir, &inc->meta, r->arena, &path, err));
-    RETURN_IF_ERR(flink_input_open(r->from.fs, &inc->meta, path, &in, err));
+    RETURN_IF_ERR(flink_input_open(r->from.fs, &inc->meta, flink_place(r->from.places, &inc->meta),
+                                   &in, err));
     if (flink_input_size(in) > META_BYTES_MAX) {
         rc = err_set(err, RC_LIMIT, "%s: %" PRIu64 " bytes of description, at most %u are read",
                      flink_input_name(in), flink_input_size(in), META_BYTES_MAX);

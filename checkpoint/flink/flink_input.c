@@ -55,7 +55,7 @@ enum rc flink_input_open(struct fs *fs, const struct flink_stream *stream, const
         in->name = mem_strdup(buf_cstr(&name));
         in->inlined = stream->tag == FLINK_STREAM_BYTES ? stream->data : (struct bytes){0};
         in->size = in->inlined.len;
-    } else if (path == NULL) {
+    } else if (path[0] == '\0') {
         rc = err_set(err, RC_UNSUPPORTED, "a stream of form %d has no file", (int)stream->tag);
     } else {
         in->name = mem_strdup(path);

@@ -14,8 +14,8 @@
 #define FLINK_WANT_MAX (256u << 20) /* one key or value */
 
 struct flink_input; /* opaque */
-/* path: where the file of the stream lies; unused when it is inlined (flink_locate.h). Both borrowed
- * while it is open. RC_CORRUPT: the file is shorter than the stream says. */
+/* path: where the file of the stream lies (flink_view.h); "" when it is inlined. The stream is
+ * borrowed while it is open. RC_CORRUPT: the file is shorter than the stream says. */
 MUST_USE enum rc flink_input_open(struct fs *fs, const struct flink_stream *stream,
                                   const char *path, struct flink_input **out, struct err *err);
 void flink_input_close(struct flink_input *in); /* NULL is a no-op */

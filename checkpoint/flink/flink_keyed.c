@@ -4,7 +4,6 @@
 #include "backend/foreign_db.h"
 #include "checkpoint/flink/data_input.h"
 #include "checkpoint/flink/flink_keyed_priv.h"
-#include "checkpoint/flink/flink_locate.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -140,12 +139,11 @@ static enum rc tell_layout(struct flink_reader *r, struct err *err)
 static enum rc open_stream(struct flink_reader *r, struct err *err)
 {
     const struct flink_stream *s = &r->groups->stream;
-    const char *path;
 
     if (s->tag == FLINK_STREAM_GROUPS)
         s = &s->groups->stream;
-    RETURN_IF_ERR(flink_locate(r->from.fs, r->from.snapshot_dir, s, r->arena, &path, err));
-    RETURN_IF_ERR(flink_input_open(r->from.fs, s, path, &r->in, err));
+    RETURN_IF_ERR(
+        flink_input_open(r->from.fs, s, flink_place(r->from.places, s), &r->in, err));
     find_ends(r);
     if (r->from.raw) {
         r->form = FLINK_FORM_RAW_TIMERS;

@@ -21,6 +21,7 @@
 #include "base/fs.h"
 #include "checkpoint/flink/flink_metadata.h"
 #include "checkpoint/flink/flink_states.h"
+#include "checkpoint/flink/flink_view.h"
 
 enum flink_form {
     FLINK_FORM_DATABASE,
@@ -30,7 +31,7 @@ enum flink_form {
 };
 struct flink_keyed_source {
     struct fs *fs;
-    const char *snapshot_dir; /* of the `_metadata`, absolute */
+    struct flink_places *places; /* that know every stream of the snapshot */
     const char *scratch_dir;  /* is there; what is made below it goes again */
     const struct flink_keyed *handle;
     bool raw;

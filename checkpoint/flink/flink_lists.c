@@ -2,7 +2,6 @@
 #include "checkpoint/flink/flink_lists.h"
 
 #include "checkpoint/flink/flink_input.h"
-#include "checkpoint/flink/flink_locate.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -73,18 +72,17 @@ static uint64_t end_of(const struct flink_lists *l, uint64_t offset)
     return low < l->offset_count ? l->offsets[low] : flink_input_size(l->in);
 }
 
-enum rc flink_lists_open(struct fs *fs, const char *snapshot_dir,
+enum rc flink_lists_open(struct fs *fs, struct flink_places *places,
                          const struct flink_operator_state *handle, struct flink_lists **out,
                          struct err *err)
 {
     struct flink_lists *l = mem_calloc(1, sizeof *l);
-    const char *path;
     enum rc rc;
 
     l->handle = handle;
     l->arena = arena_new(0);
-    GOTO_IF_ERR(flink_locate(fs, snapshot_dir, &handle->stream, l->arena, &path, err));
-    GOTO_IF_ERR(flink_input_open(fs, &handle->stream, path, &l->in, err));
+    GOTO_IF_ERR(
+        flink_input_open(fs, &handle->stream, flink_place(places, &handle->stream), &l->in, err));
     gather_offsets(l);
     if (flink_input_size(l->in) > 0) /* an empty one has no lists */
         rc = read_header(l, err);

@@ -8,10 +8,11 @@
 #include "checkpoint/flink/flink_metadata.h"
 #include "checkpoint/flink/flink_states.h"
 #include "checkpoint/flink/flink_value.h"
+#include "checkpoint/flink/flink_view.h"
 
 struct flink_lists; /* opaque */
-/* snapshot_dir and handle: borrowed until closed. */
-MUST_USE enum rc flink_lists_open(struct fs *fs, const char *snapshot_dir,
+/* places, which know every stream of the snapshot, and handle: borrowed until closed. */
+MUST_USE enum rc flink_lists_open(struct fs *fs, struct flink_places *places,
                                   const struct flink_operator_state *handle,
                                   struct flink_lists **out, struct err *err);
 void flink_lists_close(struct flink_lists *l); /* NULL is a no-op */

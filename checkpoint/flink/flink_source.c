@@ -11,7 +11,8 @@ struct source_handle {
 struct flink_source {
     struct fs *fs;
     const struct flink_operator *op;
-    const char *snapshot_dir, *scratch_dir;
+    struct flink_places *places;
+    const char *scratch_dir;
     struct arena *arena;
     size_t handle_count, handle_cap;
     struct source_handle *handles; /* by key groups, raw ones last */
@@ -108,7 +109,7 @@ static enum rc open_with(struct flink_source *s, size_t i, struct arena *arena,
                          struct flink_reader **out, struct err *err)
 {
     struct flink_keyed_source from = {.fs = s->fs,
-                                      .snapshot_dir = s->snapshot_dir,
+                                      .places = s->places,
                                       .scratch_dir = s->scratch_dir,
                                       .handle = s->handles[i].handle,
                                       .raw = s->handles[i].raw,
@@ -270,15 +271,15 @@ static void forget_unreadable(struct flink_source *s)
     s->handle_count = n;
 }
 
-enum rc flink_source_open(struct fs *fs, const struct flink_operator *op, const char *snapshot_dir,
-                          const char *scratch_dir, struct flink_source **out, struct err *err)
+enum rc flink_source_open(struct fs *fs, const struct flink_operator *op,
+                          struct flink_places *places, const char *scratch_dir, struct flink_source **out, struct err *err)
 {
     struct flink_source *s = mem_calloc(1, sizeof *s);
     enum rc rc;
 
     *s = (struct flink_source){.fs = fs,
                                .op = op,
-                               .snapshot_dir = snapshot_dir,
+                               .places = places,
                                .scratch_dir = scratch_dir,
                                .arena = arena_new(0)};
     for (size_t i = 0; i < op->subtask_count; i++) {

@@ -7,11 +7,11 @@
 #include "checkpoint/flink/flink_keyed.h"
 
 struct flink_source; /* opaque */
-/* op, and snapshot_dir, where the `_metadata` lies (absolute): borrowed until closed. scratch_dir: is
+/* op, and places, which know every stream of the snapshot: borrowed until closed. scratch_dir: is
  * there; what is made below it goes again. RC_CORRUPT: two handles have the same key groups.
  * RC_UNSUPPORTED: another handle has a state with other serializers. */
 MUST_USE enum rc flink_source_open(struct fs *fs, const struct flink_operator *op,
-                                   const char *snapshot_dir, const char *scratch_dir,
+                                   struct flink_places *places, const char *scratch_dir,
                                    struct flink_source **out, struct err *err);
 void flink_source_close(struct flink_source *s); /* NULL is a no-op */
 

@@ -7,6 +7,7 @@
 #include "checkpoint/state_types.h"
 #include "job/cli/child.h"
 #include "job/cli/largest.h"
+#include "job/cli/rebase.h"
 #include "job/cli/state_look.h"
 #include "job/list_items.h"
 #include "job/number.h"
@@ -623,6 +624,7 @@ int verb_state(struct cli *cli, int argc, char **argv)
         {.name = "--per-key-group", .help = "with --count: one line a key group"},
         {.name = "--largest", .value = "N", .help = "the N keys with most bytes"},
         {.name = "--format", .value = "FORMAT", .help = ROW_FORMATS},
+        REBASE_OPTION,
     };
     struct look l = {.cli = cli};
     struct args args;
@@ -633,7 +635,8 @@ int verb_state(struct cli *cli, int argc, char **argv)
         code = cli_expect(cli, &args, 1, 1);
     if (code >= 0)
         return code;
-    if (take_arguments(&l, &args, &err) != RC_OK)
+    if (take_arguments(&l, &args, &err) != RC_OK ||
+        rebase_parse(cli, &args, &cli->rebase, &err) != RC_OK)
         return cli_fail(cli, &err);
     return cli_in_child_with_scratch(cli, l.path, l.scratch, look_in_child, &l);
 }

@@ -20,6 +20,7 @@ struct flink_look {
     const char *dir;
     struct buf file; /* of the `_metadata` */
     struct flink_metadata meta;
+    struct flink_places *places;
 };
 
 /* ---- which snapshot -------------------------------------------------------------------------- */
@@ -41,22 +42,50 @@ static bool is_flink(struct fs *fs, const char *dir)
     return got == sizeof magic && flink_metadata_recognise(bytes_of(magic, sizeof magic));
 }
 
+/* When its `_metadata` was written; INT64_MIN: that cannot be seen. */
+static int64_t written_ms(struct fs *fs, const char *dir)
+{
+    struct err ignored = {0};
+    char path[FS_PATH_MAX];
+    struct fs_stat st;
+
+    if (path_join(path, sizeof path, dir, LAYOUT_METADATA, &ignored) != RC_OK ||
+        fs_stat(fs, path, &st, &ignored) != RC_OK)
+        return INT64_MIN;
+    return st.mtime_wall_ms;
+}
+
+/* Of a job its checkpoints are in order; of a root whatever was written last. */
 void look_find_flink(struct look *l, const char **dir)
 {
+    struct fs *fs = l->cli->env.fs;
     struct snapshot_list list = {0};
     struct err ignored = {0};
     const struct listed_snapshot *newest = NULL;
+    int64_t newest_ms = INT64_MIN;
 
     *dir = NULL;
-    if (snapshot_list_make(l->cli->env.fs, l->path, l->cli->arena, &list, &ignored) != RC_OK ||
-        list.type == LIST_OF_ROOT)
+    if (snapshot_list_make(fs, l->path, l->cli->arena, &list, &ignored) != RC_OK)
         return;
-    for (size_t i = 0; i < list.count; i++)
-        if (list.items[i].complete &&
-            (newest == NULL || list.items[i].checkpoint_id >= newest->checkpoint_id))
-            newest = &list.items[i];
-    if (newest != NULL && is_flink(l->cli->env.fs, newest->dir))
+    for (size_t i = 0; i < list.count; i++) {
+        const struct listed_snapshot *item = &list.items[i];
+        int64_t ms = list.type == LIST_OF_ROOT && item->complete ? written_ms(fs, item->dir) : 0;
+
+        if (!item->complete ||
+            (newest != NULL && (ms < newest_ms || (ms == newest_ms && item->checkpoint_id <
+                                                                          newest->checkpoint_id))))
+            continue;
+        newest = item;
+        newest_ms = ms;
+    }
+    if (newest != NULL && is_flink(fs, newest->dir))
         *dir = newest->dir;
+}
+
+static enum rc learn(void *ctx, const struct flink_stream_use *use, struct err *err UNUSED)
+{
+    flink_places_learn(ctx, use->stream);
+    return RC_OK;
 }
 
 static enum rc read_metadata(struct flink_look *f, struct err *err)
@@ -69,7 +98,9 @@ static enum rc read_metadata(struct flink_look *f, struct err *err)
     what = arena_strdup(cli->arena, path);
     RETURN_IF_ERR(fs_read_all(cli->env.fs, path, METADATA_BYTES_MAX, &f->file, err));
     RETURN_IF_ERR(flink_metadata_decode(buf_bytes(&f->file), cli->arena, what, &f->meta, err));
-    return flink_metadata_check(&f->meta, what, err);
+    RETURN_IF_ERR(flink_metadata_check(&f->meta, what, err));
+    f->places = flink_places_new(cli->env.fs, f->dir, &cli->rebase, cli->arena);
+    return flink_metadata_each_stream(&f->meta, learn, f->places, err);
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */
@@ -139,7 +170,7 @@ static enum rc open_source(struct flink_look *f, const struct flink_operator *op
 {
     struct look *l = f->look;
 
-    RETURN_IF_ERR(flink_source_open(l->cli->env.fs, op, f->dir, l->scratch, out, err));
+    RETURN_IF_ERR(flink_source_open(l->cli->env.fs, op, f->places, l->scratch, out, err));
     say_left_out(f, op, *out);
     if (l->count || l->largest >= 0 || look_lists_states(l))
         flink_source_watch(*out, look_progress, l->meter);
@@ -231,7 +262,7 @@ static enum rc measure_list(struct flink_look *f, const struct flink_operator *o
             continue;
         flink_lists_close(lists);
         lists = NULL;
-        GOTO_IF_ERR(flink_lists_open(f->look->cli->env.fs, f->dir, &op->subtasks[s].managed, &lists,
+        GOTO_IF_ERR(flink_lists_open(f->look->cli->env.fs, f->places, &op->subtasks[s].managed, &lists,
                                      err));
         for (size_t i = 0; i < list->offset_count; i++) {
             struct flink_value value;
@@ -266,7 +297,7 @@ static enum rc list_list(struct flink_look *f, const struct flink_operator *op, 
     uint32_t c = 0;
 
     RETURN_IF_ERR(measure_list(f, op, list->name, &size, err));
-    RETURN_IF_ERR(flink_lists_open(f->look->cli->env.fs, f->dir, &op->subtasks[subtask].managed,
+    RETURN_IF_ERR(flink_lists_open(f->look->cli->env.fs, f->places, &op->subtasks[subtask].managed,
                                    &lists, err));
     s = flink_lists_state(lists, list);
     put_state(f, op, list->name, list_word(list), &size, b, &c);
@@ -621,7 +652,7 @@ static enum rc print_list(struct list_reading *r, struct err *err)
 
         if (list == NULL)
             continue;
-        RETURN_IF_ERR(flink_lists_open(r->f->look->cli->env.fs, r->f->dir, &subtask->managed,
+        RETURN_IF_ERR(flink_lists_open(r->f->look->cli->env.fs, r->f->places, &subtask->managed,
                                        &lists, err));
         if (r->w == NULL)
             plan_list(r, flink_lists_state(lists, list));
@@ -692,7 +723,7 @@ static enum rc find_in(struct flink_look *f, const struct flink_operator *op,
     size_t count;
 
     RETURN_IF_ERR(
-        flink_source_open(f->look->cli->env.fs, op, f->dir, f->look->scratch, &source, err));
+        flink_source_open(f->look->cli->env.fs, op, f->places, f->look->scratch, &source, err));
     count = flink_source_states(source, &states);
     for (size_t i = 0; i < count; i++)
         if (look_wants_name(f->look, states[i].state->name))

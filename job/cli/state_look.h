@@ -47,8 +47,8 @@ extern const struct plain_column look_count_columns[LOOK_COUNT_COLUMNS]; /* --co
 
 /* A look at a snapshot of Flink's (state_flink.c). dir: absolute, where its `_metadata` lies. */
 MUST_USE enum rc look_at_flink(struct look *l, const char *dir, struct err *err);
-/* Whether the path, or the newest complete snapshot of the job at it, is Flink's: then *dir, in the
- * command's arena; else NULL, and no error: whoever reads varve's own says what is wrong. */
+/* Whether the path, or the newest complete snapshot of the job or root at it, is Flink's: then *dir,
+ * in the command's arena; else NULL, and no error: whoever reads varve's own says what is wrong. */
 void look_find_flink(struct look *l, const char **dir);
 
 #endif

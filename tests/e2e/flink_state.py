@@ -338,6 +338,17 @@ def missing_and_cut_files_are_named(where):
 
 
 @test
+def files_that_lie_elsewhere_are_found_by_a_rule(where):
+    unpack(where, ["rocksdb-incremental"])
+    at = chk(where, "rocksdb-incremental")
+    job = os.path.dirname(at)
+    os.rename(job + "/shared", where + "/elsewhere")
+    refused(at, "--operator", "keyed-long", "--name", "value-long", code=2, words=["/shared/"])
+    rule = "/tmp/flinkstate/rocksdb-incremental/%s/shared=%s/elsewhere" % (os.path.basename(job), where)
+    same(len(rows(at, "--operator", "keyed-long", "--name", "value-long", "--rebase", rule)), 300, "entries")
+
+
+@test
 def wrong_questions_are_answered_with_what_would_be_right(where):
     unpack(where, ["hashmap-checkpoint"])
     at = chk(where, "hashmap-checkpoint")
@@ -348,6 +359,7 @@ def wrong_questions_are_answered_with_what_would_be_right(where):
     refused(at, "--operator", "keyed-string", "--name", "value-long", "--key-group", "128", code=2, words=["key groups 0..127"])
     refused(at, "--operator", "broadcast", "--name", "broadcast-rules", "--key", "a", code=2, words=["a list without keys"])
     same(state(at, "keyed-string", "value-long", "--key", "nobody"), [], "an absent key")
+    same(len(rows(where + "/hashmap-checkpoint", "--operator", "keyed-long", "--name", "value-long")), 300, "entries of the one below a root")
     limited = state(at, "keyed-string", "value-long", "--limit", "3")
     same(len(limited), 3, "--limit 3")
     largest = state(at, "keyed-string", "map-string-long", "--largest", "2")

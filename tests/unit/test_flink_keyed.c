@@ -111,7 +111,7 @@ static struct flink_keyed_source source_of(struct buf *stream, enum flink_keyed_
                                           .size = (int64_t)stream->len};
     handle = (struct flink_keyed){.tag = tag, .range = groups.range, .groups = &groups};
     return (struct flink_keyed_source){.fs = fs_posix(),
-                                       .snapshot_dir = "/none",
+                                       .places = flink_places_new(fs_posix(), "/none", NULL, arena),
                                        .scratch_dir = "/none",
                                        .handle = &handle,
                                        .raw = raw,
