@@ -111,7 +111,7 @@ enum rc flink_form_database_states(struct flink_reader *r, struct err *err)
     reader_init(&reader, arena_bytes_copy(r->arena, all),
                 arena_strdup(r->arena, flink_input_name(in)));
     GOTO_IF_ERR(flink_states_keyed(&reader, r->arena, &r->states, err));
-    rc = reader_end(&reader, err);
+    rc = r->states.cut == NULL ? reader_end(&reader, err) : RC_OK;
 out:
     flink_input_close(in);
     return rc;

@@ -35,10 +35,17 @@ static enum rc take_count(struct flink_input *in, uint32_t *out, const char *fie
     return RC_OK;
 }
 
+/* Entries of a state that is not known are stepped over where they have lengths. */
 static enum rc take_state(struct flink_scan *s, uint16_t id, struct err *err)
 {
     struct flink_input *in = s->reader->in;
 
+    if (id >= s->reader->states.count && s->reader->states.cut != NULL) {
+        s->entry_state = FLINK_STATE_UNKNOWN;
+        return s->reader->form == FLINK_FORM_CANONICAL
+                   ? RC_OK
+                   : err_set(err, RC_UNSUPPORTED, "%s", s->reader->states.cut);
+    }
     if (id >= s->reader->states.count)
         return err_set(err, RC_CORRUPT, "%s: key group %u, before %" PRIu64 ": state %u of %zu",
                        flink_input_name(in), s->group, flink_input_offset(in), id,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define HEADER_BYTES_FIRST (64u << 10)
+#define HEADER_BYTES_CUT (1u << 20) /* one that cannot be read to its end is not looked for further */
 #define VALUE_BYTES_FIRST 64u
 
 /* ---- values without a length ----------------------------------------------------------------- */
@@ -104,6 +105,8 @@ static enum rc read_header(struct flink_reader *r, struct err *err)
         RETURN_IF_ERR(flink_input_want(r->in, want, &shown, err));
         reader_init(&in, shown, flink_input_name(r->in));
         rc = flink_states_keyed(&in, r->arena, &r->states, &why);
+        if (rc == RC_OK && r->states.cut != NULL && shown.len >= want && want < HEADER_BYTES_CUT)
+            continue; /* it may go on behind the window */
         if (rc == RC_OK || shown.len < want || rc == RC_LIMIT || want >= FLINK_WANT_MAX)
             return rc == RC_OK ? RC_OK : err_set(err, rc, "%s", why.msg);
     }
@@ -327,7 +330,8 @@ enum rc flink_scan_next(struct flink_scan *s, struct bytes *key, struct bytes *v
         if (!more)
             return RC_OK;
         RETURN_IF_ERR(check_group(s, buf_bytes(&s->key), err));
-        if (s->state != SIZE_MAX && s->entry_state != s->state)
+        if (s->entry_state == FLINK_STATE_UNKNOWN ||
+            (s->state != SIZE_MAX && s->entry_state != s->state))
             continue;
         if (!bytes_start_with(buf_bytes(&s->key), buf_bytes(&s->prefix)))
             continue;

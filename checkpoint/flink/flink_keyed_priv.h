@@ -25,6 +25,7 @@ struct flink_reader {
     const char **paths;
     size_t file_count;
 };
+#define FLINK_STATE_UNKNOWN (SIZE_MAX - 1)
 /* A walk over a stream: one state's entries, or (`state` SIZE_MAX) all, for who counts. */
 struct flink_scan {
     struct flink_reader *reader;
@@ -35,7 +36,7 @@ struct flink_scan {
     uint32_t group, next_group;
     bool in_group;
     struct buf key, value;
-    size_t entry_state;    /* of the last entry */
+    size_t entry_state;    /* of the last entry, or FLINK_STATE_UNKNOWN */
     struct arena *arena;   /* of values that are read to find their end; emptied at every entry */
     /* heap, raw timers */
     size_t states_left, services_left;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #define HEADER_BYTES_FIRST (64u << 10)
+#define HEADER_BYTES_CUT (1u << 20) /* one that cannot be read to its end is not looked for further */
 
 struct flink_lists {
     const struct flink_operator_state *handle;
@@ -31,6 +32,8 @@ static enum rc read_header(struct flink_lists *l, struct err *err)
         RETURN_IF_ERR(flink_input_want(l->in, want, &shown, err));
         reader_init(&in, shown, flink_input_name(l->in));
         rc = flink_states_operator(&in, l->arena, &l->states, &why);
+        if (rc == RC_OK && l->states.cut != NULL && shown.len >= want && want < HEADER_BYTES_CUT)
+            continue; /* it may go on behind the window */
         if (rc == RC_OK || shown.len < want || rc == RC_LIMIT || want >= FLINK_WANT_MAX)
             return rc == RC_OK ? RC_OK : err_set(err, rc, "%s", why.msg);
     }

@@ -554,11 +554,13 @@ enum rc flink_serializer_read(struct reader *r, struct arena *arena,
                               const struct flink_serializer **out, struct err *err)
 {
     struct snapshot_reader s = {.r = r, .arena = arena};
-    enum rc rc = read_versioned(&s, out, err);
+    struct err why = {0};
+    enum rc rc = read_versioned(&s, out, &why);
 
-    if (rc != RC_OK && rc != RC_UNSUPPORTED && s.assumed.len > 0)
-        return err_wrap(err, rc, "behind the unknown serializer %s", shown(&s, s.assumed));
-    return rc;
+    if (rc == RC_CORRUPT && s.assumed.len > 0) /* so its body was not empty */
+        return err_set(err, RC_UNSUPPORTED, "behind the unknown serializer %s: %s",
+                       shown(&s, s.assumed), why.msg);
+    return rc == RC_OK ? RC_OK : err_set(err, rc, "%s", why.msg);
 }
 
 enum rc flink_serializer_record(struct reader *r, struct arena *arena,
@@ -578,6 +580,17 @@ const struct flink_serializer *flink_serializer_bare(const struct flink_serializ
     while (s->coding == FLINK_WRAPPER)
         s = s->children[0];
     return s;
+}
+
+const struct flink_serializer *flink_serializer_assumed(const struct flink_serializer *s)
+{
+    const struct flink_serializer *found = NULL;
+
+    for (size_t i = 0; i < s->child_count && found == NULL; i++)
+        found = flink_serializer_assumed(s->children[i]);
+    if (s->coding == FLINK_OPAQUE && s->child_count == 0 && s->type.len == 0)
+        found = s;
+    return found;
 }
 
 bool flink_serializer_is_known(const struct flink_serializer *s)

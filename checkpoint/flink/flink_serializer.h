@@ -99,6 +99,9 @@ MUST_USE enum rc flink_serializer_read(struct reader *r, struct arena *arena,
 const struct flink_serializer *flink_serializer_bare(const struct flink_serializer *s);
 /* Whether every value of it can be read: nothing opaque inside. */
 bool flink_serializer_is_known(const struct flink_serializer *s);
+/* One inside it whose class is not known, and whose body was taken to be empty: when what follows
+ * makes no sense, it was not. NULL: there is none. */
+const struct flink_serializer *flink_serializer_assumed(const struct flink_serializer *s);
 /* "MapSerializer(StringSerializer, TtlSerializer(LongSerializer, PojoSerializer(Order)))": classes
  * by their short names, bytes that are not printable escaped. */
 void flink_serializer_print(const struct flink_serializer *s, struct buf *out);

@@ -19,6 +19,7 @@ struct flink_source {
     size_t state_count;
     struct flink_source_state *states;
     size_t changes, unreadable;
+    const char *cut;
     struct flink_reader *reader; /* of handles[open_index], or NULL */
     size_t open_index;
     /* the walk */
@@ -160,6 +161,11 @@ size_t flink_source_changes(const struct flink_source *s)
     return s->changes;
 }
 
+const char *flink_source_cut(const struct flink_source *s)
+{
+    return s->cut;
+}
+
 size_t flink_source_unreadable(const struct flink_source *s)
 {
     return s->unreadable;
@@ -204,6 +210,8 @@ static enum rc look_at_states(struct flink_source *s, size_t i, const struct fli
 {
     const struct flink_states *states = flink_reader_states(r);
 
+    if (states->cut != NULL && s->cut == NULL)
+        s->cut = arena_strdup(s->arena, states->cut);
     *news = false;
     for (size_t k = 0; k < states->count; k++) {
         const struct flink_source_state *known =

@@ -27,6 +27,8 @@ const struct flink_source_state *flink_source_find(const struct flink_source *s,
                                                    struct bytes name);
 /* Changes after what is read, of a changelog: they are left out, what is read is older. */
 size_t flink_source_changes(const struct flink_source *s);
+/* Why states behind an unknown serializer are left out; NULL: none are. */
+const char *flink_source_cut(const struct flink_source *s);
 /* Raw keyed state that only its own operator can read; left out. */
 size_t flink_source_unreadable(const struct flink_source *s);
 

@@ -148,6 +148,45 @@ static enum rc read_state(struct reader *r, struct arena *arena, struct flink_st
     return check_state(r, at, s, err);
 }
 
+static const struct flink_serializer *assumed_in(const struct flink_state *s)
+{
+    const struct flink_serializer *all[] = {s->namespace, s->key, s->user_key, s->value};
+    const struct flink_serializer *found = NULL;
+
+    for (size_t i = 0; i < ARRAY_LEN(all) && found == NULL; i++)
+        found = all[i] == NULL ? NULL : flink_serializer_assumed(all[i]);
+    return found;
+}
+
+/* When bytes at this place make no sense, and a serializer before it may have had a body after all,
+ * that is what is wrong. */
+static enum rc blame_assumed(const struct flink_states *before, const struct flink_state *s,
+                             enum rc rc, struct err *err)
+{
+    const struct flink_serializer *found = assumed_in(s);
+    struct buf name = {0};
+
+    if (found == NULL && before->key != NULL)
+        found = flink_serializer_assumed(before->key);
+    for (size_t i = 0; i < before->count && found == NULL; i++)
+        found = assumed_in(&before->states[i]);
+    if (rc != RC_CORRUPT || found == NULL)
+        return rc;
+    buf_append_escaped(&name, found->snapshot_class, 200);
+    err_wrap(err, rc, "behind the unknown serializer %s", buf_cstr(&name));
+    buf_release(&name);
+    return RC_UNSUPPORTED;
+}
+
+static void name_state(const struct flink_state *s, size_t i, enum rc rc, struct err *err)
+{
+    struct buf name = {0};
+
+    buf_append_escaped(&name, s->name, 100);
+    err_wrap(err, rc, "state %zu \"%s\"", i, buf_cstr(&name));
+    buf_release(&name);
+}
+
 /* i16 n, n states, behind those that are there already. */
 static enum rc read_some(struct reader *r, struct arena *arena, struct flink_states *out,
                          struct err *err)
@@ -164,18 +203,19 @@ static enum rc read_some(struct reader *r, struct arena *arena, struct flink_sta
     if (out->count > 0)
         memcpy(all, out->states, out->count * sizeof *all);
     out->states = all;
-    for (; out->count < total; out->count++) {
+    for (; out->count < total && out->cut == NULL; out->count++) {
         struct flink_state *s = &all[out->count];
-        enum rc rc = read_state(r, arena, s, err);
+        struct err why = {0};
+        enum rc rc = read_state(r, arena, s, &why);
 
-        if (rc != RC_OK) {
-            struct buf name = {0};
-
-            buf_append_escaped(&name, s->name, 100);
-            rc = err_wrap(err, rc, "state %zu \"%s\"", out->count, buf_cstr(&name));
-            buf_release(&name);
-            return rc;
-        }
+        if (rc == RC_OK)
+            continue;
+        rc = blame_assumed(out, s, rc, &why);
+        name_state(s, out->count, rc, &why);
+        if (rc != RC_UNSUPPORTED)
+            return err_set(err, rc, "%s", why.msg);
+        out->cut = arena_strdup(arena, why.msg);
+        return RC_OK;
     }
     return RC_OK;
 }
@@ -216,7 +256,8 @@ enum rc flink_states_operator(struct reader *r, struct arena *arena, struct flin
         RETURN_IF_ERR(data_bool(r, &out->compressed, "compression", err));
     RETURN_IF_ERR(read_some(r, arena, out, err));
     lists = out->count;
-    RETURN_IF_ERR(read_some(r, arena, out, err));
+    if (out->cut == NULL)
+        RETURN_IF_ERR(read_some(r, arena, out, err));
     out->broadcast_count = out->count - lists;
     return RC_OK;
 }

@@ -51,10 +51,14 @@ struct flink_states {
     size_t count;
     struct flink_state *states; /* keyed: index = state id */
     size_t broadcast_count;     /* operator state: those at the end of `states` */
+    /* NULL: these are all. Else why those behind them are not known: an unknown serializer whose end
+     * nobody can tell. */
+    const char *cut;
 };
 
-/* Reads from r on; it then stands behind the description. Everything in `arena`. RC_CORRUPT with the
- * offset, RC_VERSION, RC_LIMIT, RC_UNSUPPORTED (flink_serializer.h). */
+/* Reads from r on; it then stands behind the description, unless that is cut. Everything in `arena`.
+ * RC_CORRUPT with the offset, RC_VERSION, RC_LIMIT; RC_UNSUPPORTED: the keys' serializer is such a
+ * one (flink_serializer.h). */
 MUST_USE enum rc flink_states_keyed(struct reader *r, struct arena *arena, struct flink_states *out,
                                     struct err *err);
 MUST_USE enum rc flink_states_operator(struct reader *r, struct arena *arena,

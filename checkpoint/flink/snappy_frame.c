@@ -103,6 +103,7 @@ enum rc snappy_chunk_read(struct snappy_chunk chunk, struct bytes body, struct b
     uint32_t crc;
 
     ASSERT(body.len == chunk.body_len);
+    buf_reserve(out, 1); /* nothing has an address too */
     if (chunk.type == CHUNK_IDENTIFIER)
         return bytes_eq(body, bytes_of_str("sNaPpY")) ? RC_OK : bad(err, "a wrong identifier");
     if (chunk.type >= CHUNK_SKIP_FROM)

@@ -9,19 +9,10 @@
 #include "checkpoint/metadata.h"
 #include "checkpoint/snapshot_list.h"
 #include "job/cli/largest.h"
-#include "job/cli/state_look.h"
+#include "job/cli/state_flink.h"
 #include "job/flink_columns.h"
 
 #include <inttypes.h>
-
-/* The snapshot and what was asked of it. */
-struct flink_look {
-    struct look *look;
-    const char *dir;
-    struct buf file; /* of the `_metadata` */
-    struct flink_metadata meta;
-    struct flink_places *places;
-};
 
 /* ---- which snapshot -------------------------------------------------------------------------- */
 
@@ -105,27 +96,11 @@ static enum rc read_metadata(struct flink_look *f, struct err *err)
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-static const char *id_of(const struct flink_look *f, const struct flink_operator *op)
-{
-    char id[2 * FLINK_ID_BYTES + 1];
-
-    flink_id_hex(op->id, id);
-    return arena_strdup(f->look->cli->arena, id);
-}
-
-/* Of an operator as people call it. */
-static struct bytes word_of(const struct flink_look *f, const struct flink_operator *op)
-{
-    return op->uid.len > 0    ? op->uid
-           : op->name.len > 0 ? op->name
-                              : bytes_of_str(id_of(f, op));
-}
-
 static bool is_operator(const struct flink_look *f, const struct flink_operator *op)
 {
     const char *word = f->look->operator_word;
 
-    return word == NULL || strcmp(word, id_of(f, op)) == 0 ||
+    return word == NULL || strcmp(word, flink_op_id(f, op)) == 0 ||
            bytes_eq(op->name, bytes_of_str(word)) ||
            (op->uid.len > 0 && bytes_eq(op->uid, bytes_of_str(word)));
 }
@@ -138,17 +113,6 @@ static struct key_group_range groups_of(const struct look *l, const struct flink
                         : (struct key_group_range){group, group};
 }
 
-static const char *shown(const struct flink_look *f, struct bytes text)
-{
-    struct buf b = {0};
-    const char *out;
-
-    buf_append_escaped(&b, text, 200);
-    out = arena_strdup(f->look->cli->arena, buf_cstr(&b));
-    buf_release(&b);
-    return out;
-}
-
 /* What is not shown, is said. */
 static void say_left_out(const struct flink_look *f, const struct flink_operator *op,
                          const struct flink_source *s)
@@ -157,12 +121,15 @@ static void say_left_out(const struct flink_look *f, const struct flink_operator
         cli_say(f->look->cli,
                 "operator %s: %zu changelogs are left out: what is shown is as old as the last "
                 "materialization",
-                shown(f, word_of(f, op)), flink_source_changes(s));
+                flink_shown(f, flink_op_word(f, op)), flink_source_changes(s));
+    if (flink_source_cut(s) != NULL)
+        cli_say(f->look->cli, "operator %s: this state and those behind it are left out: %s",
+                flink_shown(f, flink_op_word(f, op)), flink_source_cut(s));
     if (flink_source_unreadable(s) > 0)
         cli_say(f->look->cli,
                 "operator %s: raw keyed state of %zu subtasks is left out: only the operator can "
                 "read it",
-                shown(f, word_of(f, op)), flink_source_unreadable(s));
+                flink_shown(f, flink_op_word(f, op)), flink_source_unreadable(s));
 }
 
 static enum rc open_source(struct flink_look *f, const struct flink_operator *op,
@@ -198,7 +165,7 @@ static void put_state(const struct flink_look *f, const struct flink_operator *o
                       struct bytes name, const char *kind, const struct flink_size *size,
                       struct batch_builder *b, uint32_t *c)
 {
-    look_put_text(b, c, word_of(f, op));
+    look_put_text(b, c, flink_op_word(f, op));
     look_put_text(b, c, name);
     look_put_str(b, c, kind);
     look_put_num(b, c, size->entries);
@@ -208,7 +175,7 @@ static void put_state(const struct flink_look *f, const struct flink_operator *o
     batch_append_null(b, (*c)++); /* a time-to-live is in no snapshot of Flink's */
     look_put_num(b, c, (uint64_t)op->parallelism);
     look_put_num(b, c, (uint64_t)op->max_parallelism);
-    look_put_str(b, c, id_of(f, op));
+    look_put_str(b, c, flink_op_id(f, op));
 }
 
 static enum rc list_keyed(const struct flink_look *f, const struct flink_operator *op,
@@ -229,57 +196,6 @@ static enum rc list_keyed(const struct flink_look *f, const struct flink_operato
     return row_writer_next(w, err);
 }
 
-static const struct flink_list *find_list(const struct flink_subtask *s, struct bytes name)
-{
-    for (size_t i = 0; i < s->managed.list_count; i++)
-        if (bytes_eq(s->managed.lists[i].name, name))
-            return &s->managed.lists[i];
-    return NULL;
-}
-
-/* Whether no subtask before this one has the list. */
-static bool is_first(const struct flink_operator *op, size_t subtask, struct bytes name)
-{
-    for (size_t s = 0; s < subtask; s++)
-        if (find_list(&op->subtasks[s], name) != NULL)
-            return false;
-    return true;
-}
-
-/* Items of a list in every subtask; of a broadcast state the entries of each copy. */
-static enum rc measure_list(struct flink_look *f, const struct flink_operator *op,
-                            struct bytes name, struct flink_size *size, struct err *err)
-{
-    struct arena *arena = arena_new(0);
-    struct flink_lists *lists = NULL;
-    enum rc rc = RC_OK;
-
-    *size = (struct flink_size){.exact = true};
-    for (size_t s = 0; s < op->subtask_count; s++) {
-        const struct flink_list *list = find_list(&op->subtasks[s], name);
-
-        if (list == NULL)
-            continue;
-        flink_lists_close(lists);
-        lists = NULL;
-        GOTO_IF_ERR(flink_lists_open(f->look->cli->env.fs, f->places, &op->subtasks[s].managed, &lists,
-                                     err));
-        for (size_t i = 0; i < list->offset_count; i++) {
-            struct flink_value value;
-            struct bytes bytes;
-
-            arena_reset(arena);
-            GOTO_IF_ERR(flink_lists_item(lists, list, i, arena, &bytes, &value, err));
-            size->entries += list->mode == FLINK_BROADCAST ? value.part_count / 2 : 1;
-            size->value_bytes += bytes.len;
-        }
-    }
-out:
-    flink_lists_close(lists);
-    arena_free(arena);
-    return rc;
-}
-
 static const char *list_word(const struct flink_list *list)
 {
     return list->mode == FLINK_UNION       ? "OPERATOR_LIST UNION"
@@ -296,7 +212,7 @@ static enum rc list_list(struct flink_look *f, const struct flink_operator *op, 
     struct flink_size size;
     uint32_t c = 0;
 
-    RETURN_IF_ERR(measure_list(f, op, list->name, &size, err));
+    RETURN_IF_ERR(flink_list_measure(f, op, list->name, &size, err));
     RETURN_IF_ERR(flink_lists_open(f->look->cli->env.fs, f->places, &op->subtasks[subtask].managed,
                                    &lists, err));
     s = flink_lists_state(lists, list);
@@ -317,7 +233,7 @@ static enum rc list_lists(struct flink_look *f, const struct flink_operator *op,
         for (size_t i = 0; i < op->subtasks[s].managed.list_count; i++) {
             const struct flink_list *list = &op->subtasks[s].managed.lists[i];
 
-            if (is_first(op, s, list->name))
+            if (flink_list_is_first(op, s, list->name))
                 RETURN_IF_ERR(list_list(f, op, s, list, w, err));
         }
     return RC_OK;
@@ -361,7 +277,7 @@ static enum rc put_tally(struct tally *t, struct err *err)
     struct batch_builder *b = row_writer_rows(t->w);
     uint32_t c = 0;
 
-    look_put_text(b, &c, word_of(t->f, t->op));
+    look_put_text(b, &c, flink_op_word(t->f, t->op));
     look_put_text(b, &c, t->state);
     if (t->group < 0)
         batch_append_null(b, c++);
@@ -418,7 +334,8 @@ static enum rc count_operator(struct flink_look *f, const struct flink_operator 
     return rc;
 }
 
-/* `list_operator` or `count_operator` of all that are asked for. */
+/* `list_operator` or `count_operator` of all that are asked for. One with keys that nobody can read
+ * does not hide the others; it is an error in the end. */
 static enum rc each_operator(struct flink_look *f, const struct plain_column *columns,
                              uint32_t column_count,
                              enum rc (*fn)(struct flink_look *f, const struct flink_operator *op,
@@ -427,15 +344,30 @@ static enum rc each_operator(struct flink_look *f, const struct plain_column *co
 {
     struct schema schema = look_schema(f->look->cli->arena, columns, column_count);
     struct row_writer *w = row_writer_new(&schema, f->look->format);
-    enum rc rc = RC_OK;
+    enum rc rc = RC_OK, unsupported = RC_OK;
 
-    for (size_t i = 0; rc == RC_OK && i < f->meta.operator_count; i++)
-        if (is_operator(f, &f->meta.operators[i]) && !f->meta.operators[i].finished)
-            rc = fn(f, &f->meta.operators[i], w, err);
+    for (size_t i = 0; rc == RC_OK && i < f->meta.operator_count; i++) {
+        const struct flink_operator *op = &f->meta.operators[i];
+        struct err why = {0};
+
+        if (!is_operator(f, op) || op->finished)
+            continue;
+        rc = fn(f, op, w, &why);
+        if (rc == RC_OK)
+            continue;
+        if (rc == RC_UNSUPPORTED) {
+            err_set(err, rc, "%s", why.msg); /* the first one is kept */
+            unsupported = rc;
+            rc = RC_OK;
+        } else {
+            err_clear(err);
+            err_set(err, rc, "%s", why.msg);
+        }
+    }
     if (rc == RC_OK)
-        rc = row_writer_finish(w, err);
+        rc = row_writer_finish(w, unsupported == RC_OK ? err : NULL);
     row_writer_free(w);
-    return rc;
+    return rc == RC_OK ? unsupported : rc;
 }
 
 /* ---- entries of one state -------------------------------------------------------------------- */
@@ -466,8 +398,8 @@ static enum rc print_walk(struct reading *r, struct key_group_range groups, stru
         rc = flink_columns_append(r->columns, key, value, row_writer_rows(r->w), err);
         if (rc != RC_OK)
             return err_wrap(err, rc, "operator %s: state %s: entry %" PRIu64,
-                            shown(r->f, word_of(r->f, r->op)),
-                            shown(r->f, r->state->state->name), r->printed);
+                            flink_shown(r->f, flink_op_word(r->f, r->op)),
+                            flink_shown(r->f, r->state->state->name), r->printed);
         RETURN_IF_ERR(row_writer_next(r->w, err));
         r->printed++;
     }
@@ -497,7 +429,7 @@ static enum rc print_key(struct reading *r, struct err *err)
     }
     if (r->printed == 0)
         cli_say(r->f->look->cli, "state %s has no entry of that key",
-                shown(r->f, r->state->state->name));
+                flink_shown(r->f, r->state->state->name));
 out:
     buf_release(&key);
     buf_release(&prefix);
@@ -554,7 +486,7 @@ static enum rc read_state(struct flink_look *f, const struct flink_operator *op,
 
     if (f->look->group >= op->max_parallelism)
         return err_set(err, RC_INVALID, "--key-group %" PRId64 ": operator %s has key groups 0..%d",
-                       f->look->group, shown(f, word_of(f, op)), op->max_parallelism - 1);
+                       f->look->group, flink_shown(f, flink_op_word(f, op)), op->max_parallelism - 1);
     RETURN_IF_ERR(open_source(f, op, &r.source, err));
     r.state = flink_source_find(r.source, name);
     ASSERT(r.state != NULL);
@@ -565,128 +497,6 @@ static enum rc read_state(struct flink_look *f, const struct flink_operator *op,
     row_writer_free(r.w);
     flink_columns_free(r.columns);
     flink_source_close(r.source);
-    return rc;
-}
-
-/* ---- lists without keys ---------------------------------------------------------------------- */
-
-struct list_reading {
-    struct flink_look *f;
-    const struct flink_operator *op;
-    struct bytes name;
-    struct arena *arena, *item;
-    struct schema schema;
-    struct flink_value_columns *map_key, *value;
-    struct row_writer *w;
-    uint64_t printed;
-};
-
-/* Columns by the serializers of the first subtask that has the list. */
-static void plan_list(struct list_reading *r, const struct flink_state *s)
-{
-    bool broadcast = s != NULL && s->kind == FLINK_STATE_BROADCAST;
-    static const char *const names[] = {"subtask", "item"};
-
-    r->schema.rowtime = -1;
-    r->schema.fields =
-        ARENA_ARRAY(r->arena, 2 * FLINK_VALUE_COLUMNS_MAX + 8, struct schema_field);
-    for (size_t i = 0; i < 2; i++)
-        r->schema.fields[r->schema.field_count++] =
-            (struct schema_field){names[i], type_of(TYPE_BIGINT)};
-    if (broadcast)
-        r->map_key = flink_value_columns_add(s->key, "map_key", &r->schema, r->arena);
-    r->value = flink_value_columns_add(s == NULL ? NULL : s->value, "value", &r->schema, r->arena);
-    r->w = row_writer_new(&r->schema, r->f->look->format);
-}
-
-static enum rc put_item(struct list_reading *r, const struct flink_subtask *subtask, size_t i,
-                        const struct flink_value *key, const struct flink_value *value,
-                        struct err *err)
-{
-    struct batch_builder *b = row_writer_rows(r->w);
-    uint32_t c = 0;
-
-    look_put_num(b, &c, subtask->index);
-    look_put_num(b, &c, i);
-    if (r->map_key != NULL)
-        flink_value_columns_put(r->map_key, key, b);
-    flink_value_columns_put(r->value, value, b);
-    batch_row_end(b, ROW_INSERT);
-    r->printed++;
-    return row_writer_next(r->w, err);
-}
-
-static bool is_enough(const struct list_reading *r)
-{
-    return r->f->look->limit >= 0 && r->printed >= (uint64_t)r->f->look->limit;
-}
-
-static enum rc print_items(struct list_reading *r, struct flink_lists *lists,
-                           const struct flink_subtask *subtask, const struct flink_list *list,
-                           struct err *err)
-{
-    for (size_t i = 0; i < list->offset_count && !is_enough(r); i++) {
-        struct flink_value value;
-        struct bytes bytes;
-
-        arena_reset(r->item);
-        RETURN_IF_ERR(flink_lists_item(lists, list, i, r->item, &bytes, &value, err));
-        if (r->map_key == NULL) {
-            RETURN_IF_ERR(put_item(r, subtask, i, NULL, &value, err));
-            continue;
-        }
-        for (size_t k = 0; k + 1 < value.part_count && !is_enough(r); k += 2)
-            RETURN_IF_ERR(
-                put_item(r, subtask, k / 2, &value.parts[k], &value.parts[k + 1], err));
-    }
-    return RC_OK;
-}
-
-static enum rc print_list(struct list_reading *r, struct err *err)
-{
-    for (size_t s = 0; s < r->op->subtask_count && !is_enough(r); s++) {
-        const struct flink_subtask *subtask = &r->op->subtasks[s];
-        const struct flink_list *list = find_list(subtask, r->name);
-        struct flink_lists *lists;
-        enum rc rc;
-
-        if (list == NULL)
-            continue;
-        RETURN_IF_ERR(flink_lists_open(r->f->look->cli->env.fs, r->f->places, &subtask->managed,
-                                       &lists, err));
-        if (r->w == NULL)
-            plan_list(r, flink_lists_state(lists, list));
-        rc = print_items(r, lists, subtask, list, err);
-        flink_lists_close(lists);
-        if (rc != RC_OK)
-            return err_wrap(err, rc, "operator %s subtask %u: state %s",
-                            shown(r->f, word_of(r->f, r->op)), subtask->index,
-                            shown(r->f, r->name));
-    }
-    if (r->w == NULL)
-        plan_list(r, NULL); /* --limit 0 */
-    return row_writer_finish(r->w, err);
-}
-
-static enum rc read_list(struct flink_look *f, const struct flink_operator *op, struct bytes name,
-                         struct err *err)
-{
-    struct list_reading r = {
-        .f = f, .op = op, .name = name, .arena = arena_new(0), .item = arena_new(0)};
-    struct look *l = f->look;
-    enum rc rc;
-
-    if (l->key != NULL || l->group >= 0 || l->largest >= 0)
-        rc = err_set(err, RC_INVALID, "state %s is a list without keys", shown(f, name));
-    else
-        rc = print_list(&r, err);
-    row_writer_free(r.w);
-    if (r.map_key != NULL)
-        flink_value_columns_release(r.map_key);
-    if (r.value != NULL)
-        flink_value_columns_release(r.value);
-    arena_free(r.item);
-    arena_free(r.arena);
     return rc;
 }
 
@@ -733,7 +543,7 @@ static enum rc find_in(struct flink_look *f, const struct flink_operator *op,
         for (size_t i = 0; i < op->subtasks[s].managed.list_count; i++) {
             struct bytes name = op->subtasks[s].managed.lists[i].name;
 
-            if (look_wants_name(f->look, name) && is_first(op, s, name))
+            if (look_wants_name(f->look, name) && flink_list_is_first(op, s, name))
                 add_found(all, op, name, false);
         }
     return RC_OK;
@@ -749,8 +559,8 @@ static enum rc say_which(struct flink_look *f, const struct findings *all, struc
                    ? "it has no such state; varve state PATH lists them"
                    : "several states may be meant; say which with --operator and --name:");
     for (size_t i = 0; i < all->count && i < 20; i++)
-        buf_printf(&text, "\n  --operator '%s' --name '%s'", id_of(f, all->items[i].op),
-                   shown(f, all->items[i].name));
+        buf_printf(&text, "\n  --operator '%s' --name '%s'", flink_op_id(f, all->items[i].op),
+                   flink_shown(f, all->items[i].name));
     rc = err_set(err, all->count == 0 ? RC_NOT_FOUND : RC_INVALID, "%s", buf_cstr(&text));
     buf_release(&text);
     return rc;
@@ -760,11 +570,24 @@ static enum rc read_one(struct flink_look *f, struct err *err)
 {
     struct findings all = {0};
     const struct found *meant = NULL;
+    struct err passed_over = {0};
     enum rc rc = RC_OK;
 
-    for (size_t i = 0; i < f->meta.operator_count && rc == RC_OK; i++)
-        if (is_operator(f, &f->meta.operators[i]) && !f->meta.operators[i].finished)
-            rc = find_in(f, &f->meta.operators[i], &all, err);
+    for (size_t i = 0; i < f->meta.operator_count && rc == RC_OK; i++) {
+        struct err why = {0};
+
+        if (!is_operator(f, &f->meta.operators[i]) || f->meta.operators[i].finished)
+            continue;
+        rc = find_in(f, &f->meta.operators[i], &all, &why);
+        if (rc == RC_UNSUPPORTED)
+            err_set(&passed_over, rc, "%s", why.msg);
+        if (rc == RC_UNSUPPORTED) /* another one may be meant */
+            rc = RC_OK;
+        else if (rc != RC_OK)
+            err_set(err, rc, "%s", why.msg);
+    }
+    if (rc == RC_OK && all.count == 0 && passed_over.rc != RC_OK)
+        rc = err_set(err, passed_over.rc, "%s", passed_over.msg);
     if (all.count == 1)
         meant = &all.items[0];
     else if (f->look->name == NULL && all.keyed_count == 1)
@@ -773,7 +596,7 @@ static enum rc read_one(struct flink_look *f, struct err *err)
         rc = say_which(f, &all, err);
     else if (rc == RC_OK)
         rc = meant->keyed ? read_state(f, meant->op, meant->name, err)
-                          : read_list(f, meant->op, meant->name, err);
+                          : flink_list_print(f, meant->op, meant->name, err);
     mem_free(all.items);
     return rc;
 }

@@ -73,6 +73,7 @@ static void put_state(struct buf *b, const char *name, uint32_t kind, const char
 
 enum { VALUE, LIST, MAP, TIMERS, STATES };
 /* String keys; void namespaces, or texts where the lengths are needed. */
+static void (*put_third)(struct buf *); /* the map's serializer; NULL: it is one */
 static void put_header(struct buf *b, bool compressed, void (*namespace)(struct buf *))
 {
     buf_append_be32(b, 6);
@@ -81,7 +82,7 @@ static void put_header(struct buf *b, bool compressed, void (*namespace)(struct 
     buf_append_be16(b, STATES);
     put_state(b, "v", 0, "VALUE", namespace, put_int);
     put_state(b, "l", 0, "LIST", namespace, put_list);
-    put_state(b, "m", 0, "MAP", namespace, put_map);
+    put_state(b, "m", 0, "MAP", namespace, put_third == NULL ? put_map : put_third);
     put_state(b, "_timer_state/event_t", 3, NULL, NULL, put_timer);
 }
 
@@ -283,6 +284,47 @@ START_TEST(lengths_are_written_where_neither_part_has_a_fixed_one)
 }
 END_TEST
 
+static void put_unknown(struct buf *b) /* with a body whose end nobody knows */
+{
+    flink_composite(b, "org.example.OwnSerializer$Snapshot", 1);
+    buf_append_str(b, "a body");
+}
+static void put_assumed(struct buf *b) /* the same, but it does not say that it has a body */
+{
+    flink_class(b, "org.example.OwnSerializer$Snapshot", 1);
+    buf_append_str(b, "a body of more than a few bytes");
+}
+
+/* States before an unknown serializer are read, whatever lies behind it. */
+START_TEST(unknown_serializer_leaves_what_stands_before_it)
+{
+    static void (*const thirds[])(struct buf *) = {put_unknown, put_assumed};
+    static const enum flink_keyed_tag tags[] = {FLINK_KEYED_SAVEPOINT, FLINK_KEYED_GROUPS};
+    struct flink_keyed_source from;
+    struct flink_reader *r;
+    struct buf b = {0}, got = {0};
+    struct err err = {0};
+    bool heap = _i >= 2;
+
+    put_third = thirds[_i % 2];
+    if (heap)
+        put_heap(&b);
+    else
+        put_canonical(&b);
+    from = source_of(&b, tags[heap], false);
+    ck_assert_ok(flink_reader_open(&from, &r, &err));
+    ck_assert_uint_eq(flink_reader_states(r)->count, 2);
+    ck_assert_ptr_nonnull(strstr(flink_reader_states(r)->cut, "org.example.OwnSerializer"));
+    flink_reader_close(r);
+    ck_assert_ok(read_state(&from, "v", &got, &err));
+    ck_assert_str_eq(buf_cstr(&got), entries[VALUE]);
+    ck_assert_ok(read_state(&from, "l", &got, &err));
+    ck_assert_str_eq(buf_cstr(&got), entries[LIST]);
+    buf_release(&b);
+    buf_release(&got);
+}
+END_TEST
+
 static void put_raw(struct buf *b)
 {
     offsets[0] = (int64_t)b->len;
@@ -410,6 +452,7 @@ TEST_MAIN("flink_keyed", tcase_add_checked_fixture(tc, setup, teardown); tcase_a
           tcase_add_test(tc, canonical_stream_is_told_from_a_heap_checkpoint);
           tcase_add_test(tc, heap_checkpoint_gives_the_entries_of_a_savepoint);
           tcase_add_test(tc, lengths_are_written_where_neither_part_has_a_fixed_one);
+          tcase_add_loop_test(tc, unknown_serializer_leaves_what_stands_before_it, 0, 4);
           tcase_add_test(tc, raw_timers_look_like_timers); tcase_add_test(tc, raw_state_of_another_kind_is_refused);
           tcase_add_loop_test(tc, cut_stream_is_refused_at_every_length, 0, 3);
           tcase_add_test(tc, entry_of_another_key_group_is_refused); tcase_add_test(tc, state_that_is_not_there_is_refused))
