@@ -12,6 +12,7 @@ struct assigning {
     const struct operator_meta *old;
     struct arena *arena;
     struct assigned_operator *out;
+    const char *changed; /* an operator before this one that the snapshot has not just so; NULL: none */
     size_t *caps; /* by new subtask */
     struct err *err;
 };
@@ -74,6 +75,48 @@ static enum rc check_types(const struct assigning *a, const struct channel_handl
                    name_of(a), (unsigned long long)h->row_count, from->name, h->row_type, now);
 }
 
+/* The snapshot has an operator of the same full text; a source's only says where rows come from. */
+static bool is_unchanged(const struct assigning *a, const struct operator_spec *spec)
+{
+    if (spec->is_source || spec->exact_id[0] == '\0')
+        return true;
+    for (size_t i = 0; i < a->m->operator_count; i++)
+        if (strcmp(a->m->operators[i].exact_id, spec->exact_id) == 0)
+            return true;
+    return false;
+}
+
+/* One of the first `count` operators of a vertex, or of those before it, that the snapshot has not just so; NULL:
+ * none. */
+static const char *changed_before(const struct assigning *a, uint32_t vertex, uint32_t count)
+{
+    const struct graph_vertex *v = &a->graph->vertices[vertex];
+    const char *found = NULL;
+
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_unchanged(a, &v->operators[i]))
+            return v->operators[i].name;
+    for (uint32_t e = 0; e < a->graph->edge_count && found == NULL; e++) {
+        uint32_t from = a->graph->edges[e].from_vertex;
+
+        if (a->graph->edges[e].to_vertex == vertex)
+            found = changed_before(a, from, a->graph->vertices[from].operator_count);
+    }
+    return found;
+}
+
+/* Equal types are not enough: SUM(a) that has become SUM(b) gives the same columns. */
+static enum rc check_meaning(const struct assigning *a, const struct channel_handle *h,
+                             const struct operator_meta *from)
+{
+    if (a->changed == NULL)
+        return RC_OK;
+    return err_set(a->err, RC_INVALID,
+                   "operator \"%s\": %llu rows in flight from \"%s\" are of a query in which \"%s\" was another "
+                   "one: start that query from here, take a savepoint, and change it then",
+                   name_of(a), (unsigned long long)h->row_count, from->name, a->changed);
+}
+
 static enum rc check_order(const struct assigning *a, const struct channel_handle *h,
                            const struct operator_meta *from, bool by_key, bool same_way)
 {
@@ -123,6 +166,7 @@ static enum rc assign_handle(struct assigning *a, const struct subtask_state *s,
     same_way = route.edge != NULL &&
                strcmp(graph_partitioning_str(a->arena, route.edge), h->partitioning) == 0;
     RETURN_IF_ERR(check_types(a, h, from, route.schema));
+    RETURN_IF_ERR(check_meaning(a, h, from));
     RETURN_IF_ERR(check_order(a, h, from, by_key, same_way));
     if (!by_key) {
         give(a,
@@ -169,6 +213,7 @@ enum rc inflight_assign(const struct graph *g, uint32_t vertex, uint32_t op,
             a.old = &m->operators[i];
     if (a.old == NULL)
         return RC_OK;
+    a.changed = changed_before(&a, vertex, op);
     a.caps = ARENA_ARRAY(arena, a.parallelism, size_t);
     for (uint32_t i = 0; i < a.old->parallelism; i++) {
         const struct subtask_state *s = subtask_at(a.old, i);

@@ -12,7 +12,7 @@
 
 /* For an operator: what `old` has in flight, to the subtasks of `out`. m: the snapshot with the ids of this job; `written`:
  * the same with those it was written with (handles name them). Dropped ones are said in out->fit.said. RC_INVALID: there
- * is no such edge and allow_non_restored is false, or its rows have other types; RC_UNSUPPORTED: the order of changes
+ * is no such edge and allow_non_restored is false, or its rows have other types, or are of another query; RC_UNSUPPORTED: the order of changes
  * would be lost. */
 MUST_USE enum rc inflight_assign(const struct graph *g, uint32_t vertex, uint32_t op, const struct checkpoint_metadata *m,
                                  const struct checkpoint_metadata *written, uint32_t key_group_count,

@@ -234,6 +234,27 @@ START_TEST(rows_of_other_types_are_refused)
 }
 END_TEST
 
+/* The types are the same, and so is the operator that goes on with its state; what the column means is not. */
+START_TEST(rows_of_a_query_that_has_changed_are_refused)
+{
+    struct job j;
+    struct shot s;
+    struct assigned_operator a;
+    struct err err = {0};
+
+    job_init(&j, PARTITION_HASH, 1, 2, false);
+    shot_init(&s, "HASH(0)", 2, false);
+    operator_id_of("SUM(a)", s.ops[0].exact_id);
+    operator_id_of("SUM(a)", j.ops[0].exact_id);
+    ck_assert_ok(assign(&j, &s, 1, 0, false, &a, &err));
+    operator_id_of("SUM(b)", j.ops[0].exact_id);
+    ck_assert_rc_msg(assign(&j, &s, 1, 0, true, &a, &err), RC_INVALID, "of a query in which \"From\" was another");
+    j.ops[0].is_source = true; /* where rows come from may change */
+    ck_assert_ok(assign(&j, &s, 1, 0, false, &a, &err));
+    arena_free(s.arena);
+}
+END_TEST
+
 /* C13: nothing of a file is used that its digest does not prove, and _metadata must know its rows. */
 START_TEST(a_file_that_is_not_what_metadata_says_is_refused)
 {
@@ -260,4 +281,5 @@ TEST_MAIN("replay", tcase_add_loop_test(tc, each_row_goes_to_one_subtask, 0, ARR
           tcase_add_loop_test(tc, changes_keep_their_order_or_are_refused, 0, ARRAY_LEN(changes));
           tcase_add_test(tc, rows_of_an_edge_that_is_gone_are_refused_or_said);
           tcase_add_test(tc, rows_of_other_types_are_refused);
+          tcase_add_test(tc, rows_of_a_query_that_has_changed_are_refused);
           tcase_add_test(tc, a_file_that_is_not_what_metadata_says_is_refused))
