@@ -27,14 +27,31 @@ static const char *true_words(const char *text)
                : text;
 }
 
+/* The system's error that RocksDB names by its number alone; 0: none. */
+static int bare_errno(const char *text)
+{
+    static const char words[] = "Unexpected error(";
+    const char *at = strstr(text, words);
+    int number = 0;
+
+    for (at = at == NULL ? "" : at + sizeof words - 1; *at >= '0' && *at <= '9' && number < 1000; at++)
+        number = 10 * number + (*at - '0');
+    return number;
+}
+
 enum rc rocks_take_error(char *text, struct err *err, const char *doing)
 {
+    char reason[128];
     enum rc rc;
 
     if (text == NULL)
         return RC_OK;
     rc = strncmp(text, "Corruption", 10) == 0 ? RC_CORRUPT : RC_IO;
-    err_set(err, rc, "rocksdb: %s: %s", doing, true_words(text));
+    if (bare_errno(text) == 0)
+        err_set(err, rc, "rocksdb: %s: %s", doing, true_words(text));
+    else
+        err_set(err, rc, "rocksdb: %s: %s: %s", doing,
+                strerror_r(bare_errno(text), reason, sizeof reason), text);
     rocksdb_free(text);
     return rc;
 }

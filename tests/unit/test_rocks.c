@@ -433,7 +433,7 @@ END_TEST
 
 /* A forgotten iterator pins files and memory for ever: it must not get through a test. */
 /* RocksDB's own words for them blame the options. */
-START_TEST(an_error_of_the_first_look_at_a_database_is_said_as_it_was)
+START_TEST(what_rocksdb_says_of_an_error_is_said_as_it_was)
 {
     static const char *const said[][2] = {
         {"Invalid argument: Direct I/O is not supported by the specified DB.",
@@ -443,6 +443,8 @@ START_TEST(an_error_of_the_first_look_at_a_database_is_said_as_it_was)
          "rocksdb: open: IO error: While open a file for random read: /db/CURRENT: Input/output"},
         {"IO error: `/db' exists but is not a directory",
          "rocksdb: open: IO error: its directory is there, and none, or cannot be looked at"},
+        {"Operation aborted: Failed to clean the temporary directory /db.tmp : IO error: Unexpected error(5) accessing file `/db.tmp' ",
+         "rocksdb: open: Input/output error: Operation aborted: Failed to clean"},
         {"Invalid argument: /db: does not exist", "rocksdb: open: Invalid argument: /db: does not"},
     };
 
@@ -528,5 +530,5 @@ TEST_MAIN("rocks", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, a_block_cache_too_small_for_anything_fails_nothing);
           tcase_add_test(tc, checkpoint_opens_read_only_and_is_left_as_it_is);
           tcase_add_test(tc, missing_and_damaged_databases_are_errors_not_crashes);
-          tcase_add_test(tc, an_error_of_the_first_look_at_a_database_is_said_as_it_was);
+          tcase_add_test(tc, what_rocksdb_says_of_an_error_is_said_as_it_was);
           tcase_add_test_raise_signal(tc, leaked_handle_is_an_assertion, SIGABRT))
