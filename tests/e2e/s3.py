@@ -297,7 +297,7 @@ def files_go_and_come_several_at_a_time(where):
         here = "%s/%d%s" % (where, threads, parallel_mode)
         options = dict(QUICK, **{"state.backend.rocksdb.checkpoint.transfer.thread.num": threads,
                                  "state.checkpoint.cleaner.parallel-mode": parallel_mode})
-        job = Job(here, formula(here, 20000, parallelism=1, retained=3,
+        job = Job(here, formula(here, 20000, parallelism=1, retained=3, rows=10**7,  # until it is cancelled
                                 **{"execution.checkpointing.externalized-checkpoint-retention": "DELETE_ON_CANCELLATION"}),
                   ["-s", path] if path else [], options)
         if path:
