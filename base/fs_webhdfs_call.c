@@ -69,7 +69,7 @@ static enum rc judge(const struct http_answer *answer, struct outcome *o, struct
         return RC_OK;
     rc = webhdfs_refusal_parse(answer->status, buf_bytes(&answer->body), &kind, err);
     o->next_node = kind == WEBHDFS_STANDBY;
-    o->uncertain = http_status_may_pass(answer->status);
+    o->uncertain = http_status_may_pass(answer->status) || kind == WEBHDFS_BROKEN;
     o->again = kind != WEBHDFS_FINAL || o->uncertain;
     return rc;
 }

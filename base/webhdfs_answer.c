@@ -188,6 +188,14 @@ static const struct {
     {"RecoveryInProgressException", RC_IO, EBUSY, WEBHDFS_PASSES},
     {"AlreadyBeingCreatedException", RC_IO, EBUSY, WEBHDFS_PASSES},
     {"NotReplicatedYetException", RC_IO, EBUSY, WEBHDFS_PASSES},
+    /* What a data node says when the name node that it asks on our behalf goes or comes (NetUtils.wrapException). */
+    {"EOFException", RC_IO, 0, WEBHDFS_BROKEN},
+    {"ConnectException", RC_IO, ECONNREFUSED, WEBHDFS_BROKEN},
+    {"SocketException", RC_IO, 0, WEBHDFS_BROKEN},
+    {"SocketTimeoutException", RC_IO, ETIMEDOUT, WEBHDFS_BROKEN},
+    {"ConnectTimeoutException", RC_IO, ETIMEDOUT, WEBHDFS_BROKEN},
+    {"NoRouteToHostException", RC_IO, EHOSTUNREACH, WEBHDFS_BROKEN},
+    {"ClosedChannelException", RC_IO, 0, WEBHDFS_BROKEN},
 };
 
 /* Without a RemoteException: a proxy's page, a login. */
@@ -222,6 +230,9 @@ static enum rc exception_refusal(int status, const char *exception, const char *
             *kind = refusals[i].kind;
         }
     }
+    if (strcmp(exception, "IOException") == 0 && message != NULL &&
+        strstr(message, "Failed on local exception") != NULL)
+        *kind = WEBHDFS_BROKEN; /* the same, of any other kind */
     buf_append_escaped(&words, bytes_of_str(exception), 100);
     if (message != NULL) { /* its first line: what follows is a stack trace */
         buf_append_str(&words, ": ");

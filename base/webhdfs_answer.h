@@ -41,6 +41,7 @@ enum webhdfs_refusal {
     WEBHDFS_FINAL,   /* it stays so */
     WEBHDFS_PASSES,  /* ask again in a while: safe mode, a lease being recovered */
     WEBHDFS_STANDBY, /* ask another name node */
+    WEBHDFS_BROKEN,  /* a data node's connection to the name node broke: ask again; it may have been carried out */
 };
 enum rc webhdfs_refusal_parse(int status, struct bytes body, enum webhdfs_refusal *kind,
                               struct err *err);

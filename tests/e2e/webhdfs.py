@@ -143,7 +143,8 @@ def killed_at_any_time_and_resumed(where):
 
 TROUBLE = [("any", "busy", 7), ("any", "closed", 7), ("RENAME", "lost", 2), ("MKDIRS", "lost", 2), ("DELETE", "lost", 2),
            ("GETFILESTATUS", "lost", 5), ("CREATE", "lost", 3), ("CREATE", "half", 3), ("CREATE-NN", "busy", 2), ("OPEN", "half", 3),
-           ("OPEN-NN", "closed", 3), ("LISTSTATUS_BATCH", "half", 2), ("CREATE", "slow", 5)]
+           ("OPEN-NN", "closed", 3), ("LISTSTATUS_BATCH", "half", 2), ("CREATE", "slow", 5),
+           ("CREATE", "broken", 3), ("OPEN", "broken", 3)]
 
 
 @test

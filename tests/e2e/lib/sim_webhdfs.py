@@ -25,6 +25,9 @@ class Refusal(Exception):
         self.status, self.name = status, name
 
 
+BROKEN = Refusal(403, "EOFException", "End of File Exception between local host is: \"a\"; destination host is: \"b\"")
+
+
 class Node:
     def __init__(self, number, is_dir):
         self.number, self.is_dir, self.data, self.modified = number, is_dir, b"", 0
@@ -336,6 +339,8 @@ class SimWebHdfs:
             time.sleep(0.5)
         try:
             if call.op == "OPEN":
+                if kind == "broken":
+                    raise BROKEN
                 return self.give_content(h, call, kind)
             data = h.body(0.5 if kind == "half" else 1.0)
             with self.lock:
@@ -349,6 +354,8 @@ class SimWebHdfs:
             return h.refuse(r)
         if kind in ("lost", "half"):
             h.hang_up()
+        if kind == "broken":  # between it and the name node, after that had done its part
+            return h.refuse(BROKEN)
         h.give(201 if call.op == "CREATE" else 200, kind="application/octet-stream")
 
     def give_content(self, h, call, kind):
