@@ -159,6 +159,7 @@ START_TEST(chunks_of_unknown_types_are_skipped_or_refused)
         ck_assert_int_eq(rc, type < 0x80 ? RC_CORRUPT : RC_OK);
     }
     ck_assert_uint_eq(out.len, 0);
+    buf_release(&out);
 }
 END_TEST
 
