@@ -335,7 +335,7 @@ enum rc state_dir_begin(struct state_dir *d, const char *name, const atomic_bool
 {
     char path[FS_PATH_MAX];
 
-    *out = (struct state_dir_write){.target = {&dir_ops}, .dir = d, .cancelled = cancelled};
+    *out = (struct state_dir_write){.target = {.ops = &dir_ops}, .dir = d, .cancelled = cancelled};
     RETURN_IF_ERR(handle_path(d, name, out->file_name, sizeof out->file_name, path, err));
     if (fs_exists(d->env.fs, path)) /* before all the work; publish looks again */
         return err_set(err, RC_EXISTS, "%s is there", path);
