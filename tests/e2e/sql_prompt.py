@@ -72,7 +72,9 @@ def main():
     p.expect("Received a total of ")
     p.expect("varve> ")
 
-    p.type("SELECT 'never\x03")  # gives the line up
+    p.type("SELECT 'never")
+    p.expect("never")  # the editor has the terminal
+    p.type("\x03")  # gives the line up
     p.expect("varve> ")
     p.type("SELEC 1;\r")
     p.expect("[ERROR] Could not execute SQL statement. Reason:")
