@@ -1,6 +1,8 @@
 /* data_input.c - see data_input.h */
 #include "checkpoint/flink/data_input.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -92,26 +94,6 @@ static size_t unit_at(struct bytes b, size_t i, uint32_t *unit)
     return 0;
 }
 
-static uint8_t *put_point(uint8_t *to, uint32_t c)
-{
-    if (c < 0x80) {
-        *to++ = (uint8_t)c;
-    } else if (c < 0x800) {
-        *to++ = (uint8_t)(0xC0 | c >> 6);
-        *to++ = (uint8_t)(0x80 | (c & 0x3F));
-    } else if (c < 0x10000) {
-        *to++ = (uint8_t)(0xE0 | c >> 12);
-        *to++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));
-        *to++ = (uint8_t)(0x80 | (c & 0x3F));
-    } else {
-        *to++ = (uint8_t)(0xF0 | c >> 18);
-        *to++ = (uint8_t)(0x80 | (c >> 12 & 0x3F));
-        *to++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));
-        *to++ = (uint8_t)(0x80 | (c & 0x3F));
-    }
-    return to;
-}
-
 bool data_text(struct bytes modified, struct arena *arena, struct bytes *out)
 {
     uint8_t *text = arena_alloc(arena, modified.len + 1), *to = text; /* never longer */
@@ -129,7 +111,7 @@ bool data_text(struct bytes modified, struct arena *arena, struct bytes *out)
             unit = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
             i += m;
         }
-        to = put_point(to, unit);
+        to += utf8_put(unit, to);
     }
     *to = '\0';
     *out = bytes_of(text, (size_t)(to - text));

@@ -1,6 +1,7 @@
 /* flink_value.c - see flink_value.h */
 #include "checkpoint/flink/flink_value.h"
 
+#include "base/utf8.h"
 #include "checkpoint/flink/data_input.h"
 #include "checkpoint/flink/flink_value_priv.h"
 
@@ -191,26 +192,6 @@ static enum rc read_small(struct flink_decoder *d, uint32_t max, uint32_t *out, 
     return RC_OK;
 }
 
-static uint8_t *put_point(uint8_t *to, uint32_t c)
-{
-    if (c < 0x80) {
-        *to++ = (uint8_t)c;
-    } else if (c < 0x800) {
-        *to++ = (uint8_t)(0xC0 | c >> 6);
-        *to++ = (uint8_t)(0x80 | (c & 0x3F));
-    } else if (c < 0x10000) {
-        *to++ = (uint8_t)(0xE0 | c >> 12);
-        *to++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));
-        *to++ = (uint8_t)(0x80 | (c & 0x3F));
-    } else {
-        *to++ = (uint8_t)(0xF0 | c >> 18);
-        *to++ = (uint8_t)(0x80 | (c >> 12 & 0x3F));
-        *to++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));
-        *to++ = (uint8_t)(0x80 | (c & 0x3F));
-    }
-    return to;
-}
-
 /* UTF-16 code units; a high half waits for its low one. */
 static enum rc read_units(struct flink_decoder *d, size_t count, struct flink_value *out,
                           struct err *err)
@@ -221,18 +202,18 @@ static enum rc read_units(struct flink_decoder *d, size_t count, struct flink_va
     for (size_t i = 0; i < count; i++) {
         RETURN_IF_ERR(read_small(d, 0xFFFF, &unit, err));
         if (high != 0 && unit >= 0xDC00 && unit < 0xE000) {
-            to = put_point(to, 0x10000 + ((high - 0xD800) << 10) + (unit - 0xDC00));
+            to += utf8_put(0x10000 + ((high - 0xD800) << 10) + (unit - 0xDC00), to);
             high = 0;
             continue;
         }
         if (high != 0)
-            to = put_point(to, high);
+            to += utf8_put(high, to);
         high = unit >= 0xD800 && unit < 0xDC00 ? unit : 0;
         if (high == 0)
-            to = put_point(to, unit);
+            to += utf8_put(unit, to);
     }
     if (high != 0)
-        to = put_point(to, high);
+        to += utf8_put(high, to);
     out->kind = FLINK_VALUE_TEXT;
     out->text = bytes_of(text, (size_t)(to - text));
     return RC_OK;
@@ -261,7 +242,7 @@ static enum rc read_char(struct flink_decoder *d, struct flink_value *out, struc
 
     RETURN_IF_ERR(read_bits(d, 2, &unit, err));
     out->kind = FLINK_VALUE_TEXT;
-    out->text = bytes_of(text, (size_t)(put_point(text, (uint32_t)unit) - text));
+    out->text = bytes_of(text, utf8_put((uint32_t)unit, text));
     return RC_OK;
 }
 
