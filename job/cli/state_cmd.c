@@ -180,37 +180,14 @@ static enum rc list_states(struct look *l, struct err *err)
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-struct tally {
-    const struct operator_meta *op;
-    const char *state;
-    struct row_writer *w;
-    int64_t group; /* -1: of all */
-    struct state_size size;
-};
-
-static enum rc put_tally(struct tally *t, struct err *err)
-{
-    struct batch_builder *b = row_writer_rows(t->w);
-    uint32_t c = 0;
-
-    look_put_str(b, &c, operator_word(t->op));
-    look_put_str(b, &c, t->state);
-    if (t->group < 0)
-        batch_append_null(b, c++);
-    else
-        look_put_num(b, &c, (uint64_t)t->group);
-    look_put_num(b, &c, t->size.entries);
-    look_put_num(b, &c, t->size.key_bytes);
-    look_put_num(b, &c, t->size.value_bytes);
-    batch_row_end(b, ROW_INSERT);
-    t->size = (struct state_size){0};
-    return row_writer_next(t->w, err);
-}
-
 static enum rc count_state(struct look *l, const struct operator_meta *op, const char *state,
                            struct state_source *source, struct row_writer *w, struct err *err)
 {
-    struct tally t = {.op = op, .state = state, .w = w, .group = l->group};
+    struct look_tally t = {.operator_word = bytes_of_str(operator_word(op)),
+                           .state = bytes_of_str(state),
+                           .w = w,
+                           .per_group = l->per_group,
+                           .group = l->group};
     uint32_t prefix_len = keygroup_prefix_len(op->key_group_count);
     struct bytes key, value;
 
@@ -219,16 +196,9 @@ static enum rc count_state(struct look *l, const struct operator_meta *op, const
         RETURN_IF_ERR(state_walk_next(source, &key, &value, err));
         if (key.data == NULL)
             break;
-        if (l->per_group && keygroup_get_prefix(key.data, prefix_len) != t.group) {
-            if (t.size.entries > 0)
-                RETURN_IF_ERR(put_tally(&t, err));
-            t.group = keygroup_get_prefix(key.data, prefix_len);
-        }
-        t.size.entries++;
-        t.size.key_bytes += key.len;
-        t.size.value_bytes += value.len;
+        RETURN_IF_ERR(look_tally_add(&t, prefix_len, key, value, err));
     }
-    return l->per_group && t.size.entries == 0 ? RC_OK : put_tally(&t, err);
+    return look_tally_end(&t, err);
 }
 
 static enum rc count_operator(struct look *l, const struct operator_meta *op, struct row_writer *w,

@@ -263,41 +263,16 @@ out:
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-struct tally {
-    const struct flink_look *f;
-    const struct flink_operator *op;
-    struct bytes state;
-    struct row_writer *w;
-    int64_t group; /* -1: of all */
-    struct flink_size size;
-};
-
-static enum rc put_tally(struct tally *t, struct err *err)
-{
-    struct batch_builder *b = row_writer_rows(t->w);
-    uint32_t c = 0;
-
-    look_put_text(b, &c, flink_op_word(t->f, t->op));
-    look_put_text(b, &c, t->state);
-    if (t->group < 0)
-        batch_append_null(b, c++);
-    else
-        look_put_num(b, &c, (uint64_t)t->group);
-    look_put_num(b, &c, t->size.entries);
-    look_put_num(b, &c, t->size.key_bytes);
-    look_put_num(b, &c, t->size.value_bytes);
-    batch_row_end(b, ROW_INSERT);
-    t->size = (struct flink_size){0};
-    return row_writer_next(t->w, err);
-}
-
 static enum rc count_state(struct flink_look *f, const struct flink_operator *op,
                            struct bytes state, struct flink_source *source, struct row_writer *w,
                            struct err *err)
 {
-    struct tally t = {.f = f, .op = op, .state = state, .w = w, .group = f->look->group};
+    struct look_tally t = {.operator_word = flink_op_word(f, op),
+                           .state = state,
+                           .w = w,
+                           .per_group = f->look->per_group,
+                           .group = f->look->group};
     uint32_t prefix_len = keygroup_prefix_len((uint32_t)op->max_parallelism);
-    bool per_group = f->look->per_group;
     struct bytes key, value;
 
     flink_walk_begin(source, state, groups_of(f->look, op), (struct bytes){0});
@@ -305,16 +280,9 @@ static enum rc count_state(struct flink_look *f, const struct flink_operator *op
         RETURN_IF_ERR(flink_walk_next(source, &key, &value, err));
         if (key.data == NULL)
             break;
-        if (per_group && keygroup_get_prefix(key.data, prefix_len) != t.group) {
-            if (t.size.entries > 0)
-                RETURN_IF_ERR(put_tally(&t, err));
-            t.group = keygroup_get_prefix(key.data, prefix_len);
-        }
-        t.size.entries++;
-        t.size.key_bytes += key.len;
-        t.size.value_bytes += value.len;
+        RETURN_IF_ERR(look_tally_add(&t, prefix_len, key, value, err));
     }
-    return per_group && t.size.entries == 0 ? RC_OK : put_tally(&t, err);
+    return look_tally_end(&t, err);
 }
 
 static enum rc count_operator(struct flink_look *f, const struct flink_operator *op,

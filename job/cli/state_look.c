@@ -41,3 +41,41 @@ void look_put_num(struct batch_builder *b, uint32_t *column, uint64_t n)
 {
     batch_append_int(b, (*column)++, n > INT64_MAX ? INT64_MAX : (int64_t)n);
 }
+
+static enum rc put_tally(struct look_tally *t, struct err *err)
+{
+    struct batch_builder *b = row_writer_rows(t->w);
+    uint32_t c = 0;
+
+    look_put_text(b, &c, t->operator_word);
+    look_put_text(b, &c, t->state);
+    if (t->group < 0)
+        batch_append_null(b, c++);
+    else
+        look_put_num(b, &c, (uint64_t)t->group);
+    look_put_num(b, &c, t->entries);
+    look_put_num(b, &c, t->key_bytes);
+    look_put_num(b, &c, t->value_bytes);
+    batch_row_end(b, ROW_INSERT);
+    t->entries = t->key_bytes = t->value_bytes = 0;
+    return row_writer_next(t->w, err);
+}
+
+enum rc look_tally_add(struct look_tally *t, uint32_t prefix_len, struct bytes key,
+                       struct bytes value, struct err *err)
+{
+    if (t->per_group && keygroup_get_prefix(key.data, prefix_len) != t->group) {
+        if (t->entries > 0)
+            RETURN_IF_ERR(put_tally(t, err));
+        t->group = keygroup_get_prefix(key.data, prefix_len);
+    }
+    t->entries++;
+    t->key_bytes += key.len;
+    t->value_bytes += value.len;
+    return RC_OK;
+}
+
+enum rc look_tally_end(struct look_tally *t, struct err *err)
+{
+    return t->per_group && t->entries == 0 ? RC_OK : put_tally(t, err);
+}

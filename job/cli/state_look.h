@@ -45,6 +45,20 @@ void look_put_num(struct batch_builder *b, uint32_t *column, uint64_t n);
 extern const struct plain_column look_list_columns[LOOK_LIST_COLUMNS];   /* which states there are */
 extern const struct plain_column look_count_columns[LOOK_COUNT_COLUMNS]; /* --count */
 
+/* What --count counts: entries of one state, in all or by key group. */
+struct look_tally {
+    struct bytes operator_word, state;
+    struct row_writer *w;
+    bool per_group;
+    int64_t group; /* -1: of all */
+    uint64_t entries, key_bytes, value_bytes;
+};
+/* One more entry, in order of key groups; key: with its key group of prefix_len bytes. */
+MUST_USE enum rc look_tally_add(struct look_tally *t, uint32_t prefix_len, struct bytes key,
+                                struct bytes value, struct err *err);
+/* Behind the last entry. */
+MUST_USE enum rc look_tally_end(struct look_tally *t, struct err *err);
+
 /* A look at a snapshot of Flink's (state_flink.c). dir: absolute, where its `_metadata` lies. */
 MUST_USE enum rc look_at_flink(struct look *l, const char *dir, struct err *err);
 /* Whether the path, or the newest complete snapshot of the job or root at it, is Flink's: then *dir,
