@@ -7,6 +7,9 @@
 
 #define READ_BYTES (256u << 10)
 
+#define HEADER_BYTES_FIRST (64u << 10)
+#define HEADER_BYTES_CUT (1u << 20) /* one that cannot be read to its end is not looked for further */
+
 struct flink_input {
     struct fs_file *file; /* NULL: inlined */
     struct bytes inlined;
@@ -203,4 +206,26 @@ enum rc flink_input_take(struct flink_input *in, size_t n, struct bytes *out, co
     *out = bytes_of(shown.data, n);
     in->shown += n;
     return RC_OK;
+}
+
+enum rc flink_input_states(struct flink_input *in, flink_states_fn *read, struct arena *arena,
+                           struct flink_states *out, struct err *err)
+{
+    size_t want = HEADER_BYTES_FIRST;
+    struct bytes shown;
+    struct reader r;
+    enum rc rc;
+
+    RETURN_IF_ERR(flink_input_seek(in, 0, UINT64_MAX, false, err));
+    for (;; want *= 2) {
+        struct err why = {0};
+
+        RETURN_IF_ERR(flink_input_want(in, want, &shown, err));
+        reader_init(&r, shown, flink_input_name(in));
+        rc = read(&r, arena, out, &why);
+        if (rc == RC_OK && out->cut != NULL && shown.len >= want && want < HEADER_BYTES_CUT)
+            continue; /* it may go on behind the window */
+        if (rc == RC_OK || shown.len < want || rc == RC_LIMIT || want >= FLINK_WANT_MAX)
+            return rc == RC_OK ? RC_OK : err_set(err, rc, "%s", why.msg);
+    }
 }

@@ -10,6 +10,7 @@
 
 #include "base/fs.h"
 #include "checkpoint/flink/flink_metadata.h"
+#include "checkpoint/flink/flink_states.h"
 
 #define FLINK_WANT_MAX (256u << 20) /* one key or value */
 
@@ -40,5 +41,13 @@ uint64_t flink_input_offset(const struct flink_input *in);
 /* Turns the raw bytes that follow into Snappy frames from here on. Only where the window holds
  * nothing more that is needed. */
 MUST_USE enum rc flink_input_uncompress(struct flink_input *in, struct err *err);
+
+/* The description that a stream of state begins with, by flink_states_keyed or _operator: as much of
+ * the stream is shown as it needs. Everything in `arena`. Codes as theirs. */
+typedef enum rc flink_states_fn(struct reader *r, struct arena *arena, struct flink_states *out,
+                                struct err *err);
+MUST_USE enum rc flink_input_states(struct flink_input *in, flink_states_fn *read,
+                                    struct arena *arena, struct flink_states *out,
+                                    struct err *err);
 
 #endif

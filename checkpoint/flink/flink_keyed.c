@@ -8,8 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define HEADER_BYTES_FIRST (64u << 10)
-#define HEADER_BYTES_CUT (1u << 20) /* one that cannot be read to its end is not looked for further */
 #define VALUE_BYTES_FIRST 64u
 
 /* ---- values without a length ----------------------------------------------------------------- */
@@ -90,28 +88,6 @@ enum rc flink_form_seek(struct flink_reader *r, uint32_t group, bool *there, str
     return flink_input_seek(r->in, (uint64_t)at, r->ends[i], r->states.compressed && !heap, err);
 }
 
-/* The description that the stream begins with: as much of the stream as it needs. */
-static enum rc read_header(struct flink_reader *r, struct err *err)
-{
-    size_t want = HEADER_BYTES_FIRST;
-    struct bytes shown;
-    struct reader in;
-    enum rc rc;
-
-    RETURN_IF_ERR(flink_input_seek(r->in, 0, UINT64_MAX, false, err));
-    for (;; want *= 2) {
-        struct err why = {0};
-
-        RETURN_IF_ERR(flink_input_want(r->in, want, &shown, err));
-        reader_init(&in, shown, flink_input_name(r->in));
-        rc = flink_states_keyed(&in, r->arena, &r->states, &why);
-        if (rc == RC_OK && r->states.cut != NULL && shown.len >= want && want < HEADER_BYTES_CUT)
-            continue; /* it may go on behind the window */
-        if (rc == RC_OK || shown.len < want || rc == RC_LIMIT || want >= FLINK_WANT_MAX)
-            return rc == RC_OK ? RC_OK : err_set(err, rc, "%s", why.msg);
-    }
-}
-
 /* A heap's key groups begin with their numbers; canonical ones with a state's, or Snappy's mark. */
 static enum rc tell_layout(struct flink_reader *r, struct err *err)
 {
@@ -152,7 +128,7 @@ static enum rc open_stream(struct flink_reader *r, struct err *err)
         r->form = FLINK_FORM_RAW_TIMERS;
         return flink_form_raw_states(r, err);
     }
-    RETURN_IF_ERR(read_header(r, err));
+    RETURN_IF_ERR(flink_input_states(r->in, flink_states_keyed, r->arena, &r->states, err));
     if (r->from.handle->tag != FLINK_KEYED_SAVEPOINT)
         return tell_layout(r, err);
     r->form = FLINK_FORM_CANONICAL;

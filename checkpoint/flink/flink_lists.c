@@ -6,9 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define HEADER_BYTES_FIRST (64u << 10)
-#define HEADER_BYTES_CUT (1u << 20) /* one that cannot be read to its end is not looked for further */
-
 struct flink_lists {
     const struct flink_operator_state *handle;
     struct arena *arena;
@@ -17,27 +14,6 @@ struct flink_lists {
     uint64_t *offsets; /* of all items, ascending, and the stream's size */
     size_t offset_count;
 };
-
-static enum rc read_header(struct flink_lists *l, struct err *err)
-{
-    size_t want = HEADER_BYTES_FIRST;
-    struct bytes shown;
-    struct reader in;
-    enum rc rc;
-
-    RETURN_IF_ERR(flink_input_seek(l->in, 0, UINT64_MAX, false, err));
-    for (;; want *= 2) {
-        struct err why = {0};
-
-        RETURN_IF_ERR(flink_input_want(l->in, want, &shown, err));
-        reader_init(&in, shown, flink_input_name(l->in));
-        rc = flink_states_operator(&in, l->arena, &l->states, &why);
-        if (rc == RC_OK && l->states.cut != NULL && shown.len >= want && want < HEADER_BYTES_CUT)
-            continue; /* it may go on behind the window */
-        if (rc == RC_OK || shown.len < want || rc == RC_LIMIT || want >= FLINK_WANT_MAX)
-            return rc == RC_OK ? RC_OK : err_set(err, rc, "%s", why.msg);
-    }
-}
 
 static int by_offset(const void *a, const void *b)
 {
@@ -88,7 +64,7 @@ enum rc flink_lists_open(struct fs *fs, struct flink_places *places,
         flink_input_open(fs, &handle->stream, flink_place(places, &handle->stream), &l->in, err));
     gather_offsets(l);
     if (flink_input_size(l->in) > 0) /* an empty one has no lists */
-        rc = read_header(l, err);
+        rc = flink_input_states(l->in, flink_states_operator, l->arena, &l->states, err);
 out:
     if (rc != RC_OK) {
         flink_lists_close(l);
