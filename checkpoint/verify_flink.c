@@ -84,12 +84,6 @@ static enum rc look(void *ctx, const struct flink_stream_use *use, struct err *e
     return RC_OK;
 }
 
-static enum rc learn(void *ctx, const struct flink_stream_use *use, struct err *err UNUSED)
-{
-    flink_places_learn(ctx, use->stream);
-    return RC_OK;
-}
-
 static void work(void *ctx, struct apart_ear *ear)
 {
     struct tour *t = ctx;
@@ -107,10 +101,9 @@ static void work(void *ctx, struct apart_ear *ear)
         if (!s->flink || snapshot_read(v->fs, s->dir, v->options->rebase, t->arena, &m, &bytes,
                                        &local) != RC_OK)
             continue; /* gone meanwhile */
-        t->places = flink_places_new(v->fs, s->dir, v->options->rebase, t->arena);
-        if (flink_metadata_each_stream(m.flink, learn, t->places, &local) == RC_OK)
-            if (flink_metadata_each_stream(m.flink, look, t, &local) != RC_OK)
-                return; /* it never says so */
+        t->places = flink_places_new(v->fs, m.flink, s->dir, v->options->rebase, t->arena);
+        if (flink_metadata_each_stream(m.flink, look, t, &local) != RC_OK)
+            return; /* it never says so */
     }
     arena_free(t->arena);
 }

@@ -36,21 +36,6 @@ const char *flink_c_text(struct arena *arena, struct bytes text)
     return s;
 }
 
-struct flink_places *flink_places_new(struct fs *fs, const char *dir, const struct rebase *rebase,
-                                      struct arena *arena)
-{
-    struct flink_places *p = ARENA_NEW(arena, struct flink_places);
-    char above[FS_PATH_MAX];
-
-    p->fs = fs;
-    p->arena = arena;
-    p->dir = arena_strdup(arena, dir);
-    p->rebase = rebase;
-    p->job_dir = path_dir(above, sizeof above, dir, NULL) == RC_OK ? arena_strdup(arena, above)
-                                                                   : p->dir;
-    return p;
-}
-
 /* A local path without its scheme; of other schemes as it is. */
 static const char *plain_path(struct flink_places *p, struct bytes path)
 {
@@ -121,22 +106,45 @@ static bool is_absolute(const struct flink_stream *s)
     return s->tag == FLINK_STREAM_FILE || s->tag == FLINK_STREAM_SEGMENT;
 }
 
-void flink_places_learn(struct flink_places *p, const struct flink_stream *s)
+/* One file of a prefix that is found here says that the prefix has moved. */
+static enum rc learn(void *ctx, const struct flink_stream_use *use, struct err *err UNUSED)
 {
+    const struct flink_stream *s = use->stream;
+    struct flink_places *p = ctx;
     struct prefix *prefix;
     const char *path, *here;
     char candidate[FS_PATH_MAX];
     size_t len;
 
     if (!is_absolute(s))
-        return;
+        return RC_OK;
     path = plain_path(p, s->path);
     len = split(p, path, &here);
     prefix = by_rule(p, path) == NULL ? prefix_of(p, path, len, here, true) : NULL;
     if (prefix == NULL || prefix->moved)
-        return;
+        return RC_OK;
     prefix->moved = path_join(candidate, sizeof candidate, here, path + len, NULL) == RC_OK &&
                     fs_exists(p->fs, candidate);
+    return RC_OK;
+}
+
+struct flink_places *flink_places_new(struct fs *fs, const struct flink_metadata *m,
+                                      const char *dir, const struct rebase *rebase,
+                                      struct arena *arena)
+{
+    struct flink_places *p = ARENA_NEW(arena, struct flink_places);
+    char above[FS_PATH_MAX];
+    struct err never;
+
+    p->fs = fs;
+    p->arena = arena;
+    p->dir = arena_strdup(arena, dir);
+    p->rebase = rebase;
+    p->job_dir = path_dir(above, sizeof above, dir, NULL) == RC_OK ? arena_strdup(arena, above)
+                                                                   : p->dir;
+    if (m != NULL && flink_metadata_each_stream(m, learn, p, &never) != RC_OK)
+        ASSERT(!"learning a stream cannot fail");
+    return p;
 }
 
 const char *flink_place(struct flink_places *p, const struct flink_stream *s)

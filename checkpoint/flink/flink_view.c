@@ -263,12 +263,6 @@ static enum checkpoint_kind kind_of(const struct flink_metadata *m, const char *
     return CHECKPOINT_SAVEPOINT;
 }
 
-static enum rc learn(void *ctx, const struct flink_stream_use *use, struct err *err UNUSED)
-{
-    flink_places_learn(ctx, use->stream);
-    return RC_OK;
-}
-
 enum rc flink_view_make(struct fs *fs, const struct flink_metadata *m, const char *dir,
                         const struct rebase *rebase, int64_t written_wall_ms, struct arena *arena,
                         struct checkpoint_metadata *out, struct err *err)
@@ -296,8 +290,7 @@ enum rc flink_view_make(struct fs *fs, const struct flink_metadata *m, const cha
         memcpy(out->job_id, path_base(above), sizeof out->job_id);
     for (size_t i = 0; i < m->operator_count; i++)
         make_operator(&v, &m->operators[i], &out->operators[i]);
-    v.places = flink_places_new(fs, dir, rebase, arena);
-    GOTO_IF_ERR(flink_metadata_each_stream(m, learn, v.places, err));
+    v.places = flink_places_new(fs, m, dir, rebase, arena);
     fill.op = out->operators;
     GOTO_IF_ERR(flink_metadata_each_stream(m, fill_stream, &fill, err));
     end_subtask(&fill);

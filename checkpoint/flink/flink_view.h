@@ -25,10 +25,10 @@ MUST_USE enum rc flink_view_make(struct fs *fs, const struct flink_metadata *m, 
                                  struct err *err);
 /* Where streams' bytes lie, by the same rules. */
 struct flink_places; /* opaque */
-struct flink_places *flink_places_new(struct fs *fs, const char *dir, const struct rebase *rebase,
+/* m NULL: of a snapshot that names no file elsewhere. */
+struct flink_places *flink_places_new(struct fs *fs, const struct flink_metadata *m,
+                                      const char *dir, const struct rebase *rebase,
                                       struct arena *arena);
-/* Once for every stream, before the first flink_place. */
-void flink_places_learn(struct flink_places *p, const struct flink_stream *s);
 /* "" for one without bytes elsewhere. In the arena. */
 const char *flink_place(struct flink_places *p, const struct flink_stream *s);
 /* The file of the tree that stands for a stream's bytes. */

@@ -73,12 +73,6 @@ void look_find_flink(struct look *l, const char **dir)
         *dir = newest->dir;
 }
 
-static enum rc learn(void *ctx, const struct flink_stream_use *use, struct err *err UNUSED)
-{
-    flink_places_learn(ctx, use->stream);
-    return RC_OK;
-}
-
 static enum rc read_metadata(struct flink_look *f, struct err *err)
 {
     struct cli *cli = f->look->cli;
@@ -90,8 +84,8 @@ static enum rc read_metadata(struct flink_look *f, struct err *err)
     RETURN_IF_ERR(fs_read_all(cli->env.fs, path, METADATA_BYTES_MAX, &f->file, err));
     RETURN_IF_ERR(flink_metadata_decode(buf_bytes(&f->file), cli->arena, what, &f->meta, err));
     RETURN_IF_ERR(flink_metadata_check(&f->meta, what, err));
-    f->places = flink_places_new(cli->env.fs, f->dir, &cli->rebase, cli->arena);
-    return flink_metadata_each_stream(&f->meta, learn, f->places, err);
+    f->places = flink_places_new(cli->env.fs, &f->meta, f->dir, &cli->rebase, cli->arena);
+    return RC_OK;
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */

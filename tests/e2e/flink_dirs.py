@@ -14,7 +14,7 @@ import tarfile
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from varve import TESTS, check, inspect, main, same, test, varve
+from varve import TESTS, check, files_below, inspect, main, same, test, varve, verify
 
 ARCHIVE = os.path.join(TESTS, "conformance/golden/flink-state/snapshots.tar.xz")
 ORACLE = os.path.join(TESTS, "conformance/oracle/flinkmeta.py")
@@ -35,18 +35,6 @@ def unpack(where, fixture):
 
 def snapshots(directory):
     return sorted(os.path.dirname(m) for m in glob.glob(directory + "/**/_metadata", recursive=True))
-
-
-def files_below(directory):
-    return sorted(os.path.join(at, n) for at, _, names in os.walk(directory) for n in names)
-
-
-def verify(path, *options):
-    code, out, err = varve("verify", "--json", path, *options)
-    check(out.startswith("{"), "verify %s: exit code %d" % (path, code), out, err)
-    report = json.loads(out)
-    same(code, 0 if report["ok"] else 1, "exit code of verify")
-    return report
 
 
 @test(each=FIXTURES)

@@ -9,8 +9,8 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from varve import (BACKENDS, Job, at_some_pace, check, files_table, inspect, main, same, sequence, settings, snapshot_files, test,
-                   tree_digest, varve)
+from varve import (BACKENDS, Job, at_some_pace, check, files_below, files_table, inspect, main, same, sequence, settings,
+                   snapshot_files, test, tree_digest, varve, verify)
 
 FLIPS = int(os.environ.get("FLIPS", "150"))
 SEED = int(os.environ.get("VARVE_TEST_SEED", "1"))
@@ -34,18 +34,6 @@ def left_by_a_job(where, backend):
         return job.jid
 
     return "%s/ck/%s" % (where, at_some_pace(story))
-
-
-def verify(path, *options):
-    code, out, err = varve("verify", "--json", path, *options)
-    check(out.startswith("{"), "verify %s: exit code %d" % (path, code), out, err)
-    report = json.loads(out)
-    same(code, 0 if report["ok"] else 1, "exit code of verify")
-    return report
-
-
-def files_below(directory):
-    return sorted(os.path.join(at, n) for at, _, names in os.walk(directory) for n in names)
 
 
 def users_of(directory):

@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     groups.stream.path = bytes_of_str("fuzz");
     groups.stream.size = (int64_t)size;
     arena = arena_new(0);
-    from.places = flink_places_new(fs_posix(), "/nowhere", NULL, arena);
+    from.places = flink_places_new(fs_posix(), NULL, "/nowhere", NULL, arena);
     if (flink_reader_open(&from, &r, &err) == RC_OK) {
         for (size_t i = 0; i < flink_reader_states(r)->count && i < 8; i++)
             scan_all(r, i);

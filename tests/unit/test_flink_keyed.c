@@ -112,7 +112,7 @@ static struct flink_keyed_source source_of(struct buf *stream, enum flink_keyed_
                                           .size = (int64_t)stream->len};
     handle = (struct flink_keyed){.tag = tag, .range = groups.range, .groups = &groups};
     return (struct flink_keyed_source){.fs = fs_posix(),
-                                       .places = flink_places_new(fs_posix(), "/none", NULL, arena),
+                                       .places = flink_places_new(fs_posix(), NULL, "/none", NULL, arena),
                                        .scratch_dir = "/none",
                                        .handle = &handle,
                                        .raw = raw,

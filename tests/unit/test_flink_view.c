@@ -46,12 +46,10 @@ static struct flink_stream file(const char *path)
 static const char *place(const char *dir, const struct rebase *rebase, const char *first,
                          const char *path)
 {
-    struct flink_places *p = flink_places_new(fs, dir, rebase, arena);
-    struct flink_stream a = file(first), b = file(path);
+    struct flink_operator ops[2] = {{.coordinator = file(first)}, {.coordinator = file(path)}};
+    struct flink_metadata m = {.operator_count = 2, .operators = ops};
 
-    flink_places_learn(p, &a);
-    flink_places_learn(p, &b);
-    return flink_place(p, &b);
+    return flink_place(flink_places_new(fs, &m, dir, rebase, arena), &ops[1].coordinator);
 }
 
 /* One file that is there is enough: the missing one is named where it ought to be. */
@@ -93,7 +91,7 @@ END_TEST
 
 START_TEST(a_relative_file_lies_beside_its_metadata)
 {
-    struct flink_places *p = flink_places_new(fs, JOB "/chk-4", NULL, arena);
+    struct flink_places *p = flink_places_new(fs, NULL, JOB "/chk-4", NULL, arena);
     struct flink_stream s = {.tag = FLINK_STREAM_RELATIVE, .path = bytes_of_str("a")};
 
     ck_assert_str_eq(flink_place(p, &s), JOB "/chk-4/a");

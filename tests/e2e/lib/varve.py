@@ -323,6 +323,15 @@ def varve(*args, timeout=PATIENCE_S, prefix=(), user=None):
     return p.returncode, p.stdout.decode("utf-8", "replace"), p.stderr.decode("utf-8", "replace")
 
 
+def verify(path, *options):
+    """What `varve verify --json` says; its exit code has to agree."""
+    code, out, err = varve("verify", "--json", path, *options)
+    check(out.startswith("{"), "verify %s: exit code %d" % (path, code), out, err)
+    report = json.loads(out)
+    same(code, 0 if report["ok"] else 1, "exit code of verify")
+    return report
+
+
 def inspect(path, *options):
     code, out, err = varve("inspect", "--json", path, *options)
     check(out.startswith("{"), "inspect %s: exit code %d" % (path, code), out, err)
@@ -500,6 +509,10 @@ def wait_audit(job, job_directory, timeout=30):
             if time.monotonic() > end:
                 raise
             time.sleep(0.02)
+
+
+def files_below(directory):
+    return sorted(os.path.join(at, n) for at, _, names in os.walk(directory) for n in names)
 
 
 def tree_digest(directory):
