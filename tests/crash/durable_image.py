@@ -14,7 +14,9 @@ import re
 import shutil
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e/lib"))
+E2E = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e")
+sys.path[:0] = [E2E + "/lib", E2E]
+import unaligned
 from journal import KINDS, replay
 from varve import Job, TooFast, at_some_pace, check, check_formula_and_rows, formula_and_rows, inspect, main, preloaded, same, test
 
@@ -23,22 +25,9 @@ SEED = int(os.environ.get("VARVE_TEST_SEED") or 20261130)
 ROWS, RATE = 12000, 12000
 CHECKPOINTS = 5  # and more: of these there are images
 RESUMES = 24
+WINDOW_ROWS = 60000  # of the job with rows in flight
 OUTPUTS = ("ck", "out", "raw")
 COMPLETED = re.compile(r"\bcheckpoint completed id=(\d+)")
-
-
-def sql(where, retained, pace=1):
-    return formula_and_rows(where, ROWS, RATE // pace, retained)
-
-
-def write_journal(live, journal, text):
-    shutil.rmtree(live, ignore_errors=True)
-    if os.path.exists(journal):
-        os.unlink(journal)
-    os.makedirs(live)
-    job = Job(live, text, ["--log-level", "info"], prefix=preloaded(PRELOAD_ROOT=live, PRELOAD_JOURNAL=journal))
-    if job.finish()["checkpoints-completed"] < CHECKPOINTS:
-        raise TooFast("too few checkpoints", job.said())
 
 
 class Kept:
@@ -85,19 +74,40 @@ def check_image(directory, image, completed, ended, what):
             same(c["status"], "complete", "%s: %s" % (what, c["path"]))
 
 
-def check_resume(directory, what, retained):
+class Story:
+    """A job that is looked at: its statements in a directory, what its outputs must be in the end, and how many checkpoints it takes."""
+
+    def __init__(self, name, checkpoints, sql, check_outputs):
+        self.name, self.checkpoints, self.sql, self.check_outputs, self.pace = name, checkpoints, sql, check_outputs, 1
+
+
+def write_journal(story, live, journal):
+    def at(pace):
+        story.pace = pace
+        shutil.rmtree(live, ignore_errors=True)
+        if os.path.exists(journal):
+            os.unlink(journal)
+        os.makedirs(live)
+        job = Job(live, story.sql(live, pace), ["--log-level", "info"], prefix=preloaded(PRELOAD_ROOT=live, PRELOAD_JOURNAL=journal))
+        if job.finish()["checkpoints-completed"] < story.checkpoints:
+            raise TooFast("too few checkpoints", job.said())
+
+    at_some_pace(at)
+
+
+def check_resume(story, directory, what):
     """From here the job comes to its end as if nothing had happened."""
-    job = Job(directory, sql(directory, retained), ["--resume"])
+    job = Job(directory, story.sql(directory, story.pace), ["--resume"])
     same(job.wait(), 0, "%s: exit code; %s" % (what, job.said()))
-    check_formula_and_rows(directory, ROWS, what)
+    story.check_outputs(directory, what, story.pace)
 
 
-@test(each=[1, 3])
-def c2_whatever_the_disk_kept_a_checkpoint_that_is_there_is_whole_and_the_job_goes_on_from_it(where, retained):
+def each_image_is_whole(where, story, shown=None):
+    """shown(directory): of a checkpoint in an image whatever must be met at least once."""
     live, journal = where + "/live", where + "/journal"
-    at_some_pace(lambda pace: write_journal(live, journal, sql(live, retained, pace)))
-    rng, pool = random.Random(SEED + retained), Pool(where + "/pool")
-    seen, chosen, completed, ended, points = set(), [], 0, False, 0
+    write_journal(story, live, journal)
+    rng, pool = random.Random("%d %s" % (SEED, story.name)), Pool(where + "/pool")
+    seen, chosen, completed, ended, points, met = set(), [], 0, False, 0, shown is None
     for number, disk, said in replay(journal, live):
         for m in COMPLETED.finditer(said):
             completed = int(m.group(1))
@@ -109,22 +119,38 @@ def c2_whatever_the_disk_kept_a_checkpoint_that_is_there_is_whole_and_the_job_go
                 continue
             seen.add((key, completed))
             points += 1
-            what = "retained %d, seed %d, after change %d, %s" % (retained, SEED, number, kind)
+            what = "%s, seed %d, after change %d, %s" % (story.name, SEED, number, kind)
             directory = where + "/image"
             pool.build(image, directory)
             check_image(directory, image, completed, ended, what)
+            met = met or (names_of_checkpoints(image) and shown(directory))
             shutil.rmtree(directory, ignore_errors=True)
             # A sample of all that comes, each as likely as another; kept as bytes, for files change.
             at = len(chosen) if SOAK or len(chosen) < RESUMES else rng.randrange(points)
             if SOAK or at < RESUMES:
                 kept = {p: None if n is None else Kept(n.synced) for p, n in image.items()}
                 chosen[at:at + 1] = [(kept, what)]
-    check(completed >= CHECKPOINTS and points > 100, "too little happened", completed, points)
+    check(completed >= story.checkpoints and points > 40 and met, "too little happened", completed, points, met)
     for image, what in chosen:
         shutil.rmtree(live)
         pool.build(image, live, own=True)
-        check_resume(live, what, retained)
-    print("retained %d: %d images, %d checkpoints, %d resumed from" % (retained, points, completed, len(chosen)), file=sys.stderr)
+        check_resume(story, live, what)
+    print("%s: %d images, %d checkpoints, %d resumed from" % (story.name, points, completed, len(chosen)), file=sys.stderr)
+
+
+@test(each=[1, 3])
+def c2_whatever_the_disk_kept_a_checkpoint_that_is_there_is_whole_and_the_job_goes_on_from_it(where, retained):
+    each_image_is_whole(where, Story("retained %d" % retained, CHECKPOINTS, lambda at, pace: formula_and_rows(at, ROWS, RATE // pace, retained),
+                                     lambda at, what, _: check_formula_and_rows(at, ROWS, what)))
+
+
+@test
+def c2_a_checkpoint_with_rows_in_flight_is_whole_with_them(where):
+    def has_rows_in_flight(directory):
+        return any(unaligned.in_flight(c["path"])[0] > 0 for j in inspect(directory + "/ck")["jobs"] for c in j["checkpoints"] if c["status"] == "complete")
+
+    each_image_is_whole(where, Story("unaligned", 2, lambda at, pace: unaligned.script(at, rows=WINDOW_ROWS * pace, interval="20 ms"),
+                                     lambda at, what, pace: unaligned.windows_are(at, WINDOW_ROWS * pace)), has_rows_in_flight)
 
 
 if __name__ == "__main__":

@@ -190,4 +190,5 @@ def too_much_in_flight_is_declined_and_says_the_number(where):
     from_nothing(where, story)
 
 
-main()
+if __name__ == "__main__":
+    main()
