@@ -3,7 +3,7 @@
  * Tables are cut at a number of lines, and say so: a browser is to open the page of any directory.
  * Every text that came from a file goes through html_text. The charts are inspect_html_svg.c's. */
 #include "base/utf8.h"
-#include "checkpoint/flink/flink_metadata.h"
+#include "checkpoint/flink/flink_described.h"
 #include "checkpoint/inspect_priv.h"
 #include "checkpoint/snapshot_list.h"
 
@@ -165,7 +165,9 @@ static void print_in_flight(const struct operator_meta *op, struct buf *out)
                        inspect_size_text(op->subtasks[s].channels[k].file.size_bytes, size));
 }
 
+/* flink: its states where Flink wrote it; NULL. */
 static void print_operator(const struct inspect *in, const struct operator_meta *op,
+                           const struct flink_described *flink, struct arena *arena,
                            struct buf *out)
 {
     struct metadata_sizes sizes = {0};
@@ -184,6 +186,8 @@ static void print_operator(const struct inspect *in, const struct operator_meta 
     if (op->finished)
         buf_append_str(out, "<div>finished</div>");
     print_states(op, out);
+    if (flink != NULL)
+        inspect_flink_html(flink, arena, out);
     print_ranges(op, out);
     print_in_flight(op, out);
     print_lists(in, op, out);
@@ -214,11 +218,16 @@ static void print_outside(const struct inspect *in, const struct snapshot_view *
 static void print_inside(const struct inspect *in, const struct snapshot_view *v,
                          const struct checkpoint_metadata *m, struct buf *out)
 {
+    struct arena *arena = m->flink == NULL ? NULL : arena_new(0);
+    const struct flink_described *flink =
+        m->flink == NULL ? NULL : inspect_describe_flink(in, v, m->flink, arena);
+
     buf_append_str(out, "<div class=wide><table><tr><th>operator<th>uid or id<th class=n>"
                         "parallelism<th class=n>max<th class=n>keys<th class=n>full<th class=n>new"
                         "<th>states, key groups, positions</tr>\n");
     for (size_t i = 0; i < m->operator_count; i++)
-        print_operator(in, &m->operators[i], out);
+        print_operator(in, &m->operators[i], flink == NULL ? NULL : &flink[i], arena, out);
+    arena_free(arena);
     buf_append_str(out, "</table></div>\n");
     print_outside(in, v, m, out);
     if (m->sql[0] != '\0') {

@@ -2,6 +2,7 @@
  *
  * Their schema is docs/inspect.schema.json. One line for each element of the long lists. */
 #include "base/json.h"
+#include "checkpoint/flink/flink_described.h"
 #include "checkpoint/flink/flink_json.h"
 #include "checkpoint/inspect_priv.h"
 #include "checkpoint/snapshot_list.h"
@@ -234,6 +235,17 @@ static json_t *settings_json(const struct checkpoint_metadata *m)
     return settings;
 }
 
+static void put_flink_states(const struct inspect *in, const struct snapshot_view *v,
+                             const struct flink_metadata *m, json_t *operators)
+{
+    struct arena *arena = arena_new(0);
+    const struct flink_described *all = inspect_describe_flink(in, v, m, arena);
+
+    for (size_t i = 0; i < m->operator_count; i++)
+        inspect_flink_json(&all[i], json_array_get(operators, i));
+    arena_free(arena);
+}
+
 static void put_metadata(const struct inspect *in, json_t *o, const struct snapshot_view *v,
                          const struct checkpoint_metadata *m)
 {
@@ -247,6 +259,8 @@ static void put_metadata(const struct inspect *in, json_t *o, const struct snaps
     put(o, "settings", settings_json(m));
     for (size_t i = 0; i < m->operator_count; i++)
         add(operators, operator_json(in, &m->operators[i]));
+    if (m->flink != NULL)
+        put_flink_states(in, v, m->flink, operators);
     put(o, "operators", operators);
     if (m->flink != NULL)
         put(o, "flink", flink_metadata_json(m->flink));

@@ -91,6 +91,18 @@ extern const struct inspect_printer inspect_text, inspect_json, inspect_html;
 json_t *inspect_outside(const struct inspect *in, const struct snapshot_view *v,
                         const struct checkpoint_metadata *m);
 
+/* What states a snapshot that Flink wrote has: one description for each of its operators, in `arena`,
+ * and how each form shows one (inspect_flink.c). */
+struct flink_metadata;
+struct flink_described;
+const struct flink_described *inspect_describe_flink(const struct inspect *in,
+                                                     const struct snapshot_view *v,
+                                                     const struct flink_metadata *m,
+                                                     struct arena *arena);
+void inspect_flink_text(const struct flink_described *d, struct buf *out);
+void inspect_flink_json(const struct flink_described *d, json_t *operator);
+void inspect_flink_html(const struct flink_described *d, struct arena *arena, struct buf *out);
+
 /* ---- what printers share -------------------------------------------------------------------- */
 
 /* Times come out of files: what does not fit is the largest that does. */

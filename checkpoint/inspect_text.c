@@ -1,4 +1,5 @@
 /* inspect_text.c - the report for people. */
+#include "checkpoint/flink/flink_described.h"
 #include "checkpoint/flink/flink_text.h"
 #include "checkpoint/inspect_priv.h"
 #include "checkpoint/snapshot_list.h"
@@ -166,7 +167,8 @@ static void print_subtask(const struct inspect *in, const struct subtask_state *
 }
 
 static void print_operator(const struct inspect *in, const struct operator_meta *op,
-                           const struct flink_operator *flink, struct buf *out)
+                           const struct flink_operator *flink,
+                           const struct flink_described *described, struct buf *out)
 {
     struct metadata_sizes sizes = {0};
     char full[TEXT_MAX], new[TEXT_MAX];
@@ -185,10 +187,27 @@ static void print_operator(const struct inspect *in, const struct operator_meta 
         buf_printf(out, ", %" PRIu64 " keys", keys);
     buf_printf(out, "%s\n", op->finished ? ", finished" : "");
     print_states(op, out);
-    if (flink != NULL)
+    if (flink != NULL) {
         flink_print_operator(flink, out);
+        inspect_flink_text(described, out);
+    }
     for (size_t s = 0; s < op->subtask_count; s++)
         print_subtask(in, &op->subtasks[s], flink == NULL ? NULL : &flink->subtasks[s], out);
+}
+
+static void print_operators(const struct inspect *in, const struct snapshot_view *v,
+                            const struct checkpoint_metadata *m, struct buf *out)
+{
+    struct arena *arena = m->flink == NULL ? NULL : arena_new(0);
+    const struct flink_described *all =
+        m->flink == NULL ? NULL : inspect_describe_flink(in, v, m->flink, arena);
+
+    for (size_t i = 0; i < m->operator_count; i++) {
+        const struct flink_operator *flink = m->flink == NULL ? NULL : &m->flink->operators[i];
+
+        print_operator(in, &m->operators[i], flink, flink == NULL ? NULL : &all[i], out);
+    }
+    arena_free(arena);
 }
 
 static void print_faults(const struct snapshot_view *v, const char *indent, struct buf *out)
@@ -283,9 +302,7 @@ static void print_inside(const struct inspect *in, const struct snapshot_view *v
         print_origin(in, m, out);
     }
     print_sizes(v, m->flink != NULL, out);
-    for (size_t i = 0; i < m->operator_count; i++)
-        print_operator(in, &m->operators[i], m->flink == NULL ? NULL : &m->flink->operators[i],
-                       out);
+    print_operators(in, v, m, out);
     print_outside(in, v, m, out);
     for (size_t i = 0; i < m->setting_count; i++)
         buf_printf(out, "  set %s = %s\n", m->settings[i].key, m->settings[i].value);

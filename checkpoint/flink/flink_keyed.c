@@ -135,6 +135,11 @@ static enum rc open_stream(struct flink_reader *r, struct err *err)
     return RC_OK;
 }
 
+const char *flink_keyed_word(enum flink_form form, const struct flink_state *s)
+{
+    return form == FLINK_FORM_RAW_TIMERS ? "TIMERS_IN_RAW_KEYED_STATE" : flink_state_word(s);
+}
+
 /* ---- open, close ----------------------------------------------------------------------------- */
 
 static enum rc open_form(struct flink_reader *r, struct err *err)

@@ -38,6 +38,8 @@ struct flink_keyed_source {
     uint32_t key_group_count;
     struct arena *arena; /* where descriptions of states go; NULL: they end with the reader */
 };
+/* flink_state_word, or "TIMERS_IN_RAW_KEYED_STATE". */
+const char *flink_keyed_word(enum flink_form form, const struct flink_state *s);
 struct flink_reader; /* opaque */
 /* What the source points to is borrowed while it is open. The files of a database are opened when
  * they are first needed. RC_UNSUPPORTED: changes without what they

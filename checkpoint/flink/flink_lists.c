@@ -83,6 +83,18 @@ void flink_lists_close(struct flink_lists *l)
     mem_free(l);
 }
 
+const struct flink_states *flink_lists_states(const struct flink_lists *l)
+{
+    return &l->states;
+}
+
+const char *flink_list_word(const struct flink_list *list)
+{
+    return list->mode == FLINK_UNION       ? "OPERATOR_LIST UNION"
+           : list->mode == FLINK_BROADCAST ? "BROADCAST"
+                                           : "OPERATOR_LIST SPLIT_DISTRIBUTE";
+}
+
 const struct flink_state *flink_lists_state(const struct flink_lists *l,
                                             const struct flink_list *list)
 {

@@ -16,6 +16,10 @@ MUST_USE enum rc flink_lists_open(struct fs *fs, struct flink_places *places,
                                   const struct flink_operator_state *handle,
                                   struct flink_lists **out, struct err *err);
 void flink_lists_close(struct flink_lists *l); /* NULL is a no-op */
+/* What the stream begins with; lives as long. An empty one has none. */
+const struct flink_states *flink_lists_states(const struct flink_lists *l);
+/* "OPERATOR_LIST SPLIT_DISTRIBUTE", "OPERATOR_LIST UNION", "BROADCAST". */
+const char *flink_list_word(const struct flink_list *list);
 /* What the stream says of a list; NULL: nothing, its items are bytes. Lives as long. */
 const struct flink_state *flink_lists_state(const struct flink_lists *l,
                                             const struct flink_list *list);

@@ -176,8 +176,7 @@ static enum rc list_keyed(const struct flink_look *f, const struct flink_operato
                           const struct flink_source_state *s, const struct flink_size *size,
                           struct row_writer *w, struct err *err)
 {
-    const char *kind = s->form == FLINK_FORM_RAW_TIMERS ? "TIMERS_IN_RAW_KEYED_STATE"
-                                                        : flink_state_word(s->state);
+    const char *kind = flink_keyed_word(s->form, s->state);
     struct batch_builder *b = row_writer_rows(w);
     uint32_t c = 0;
 
@@ -188,13 +187,6 @@ static enum rc list_keyed(const struct flink_look *f, const struct flink_operato
     put_type(f, s->state->value, b, &c);
     batch_row_end(b, ROW_INSERT);
     return row_writer_next(w, err);
-}
-
-static const char *list_word(const struct flink_list *list)
-{
-    return list->mode == FLINK_UNION       ? "OPERATOR_LIST UNION"
-           : list->mode == FLINK_BROADCAST ? "BROADCAST"
-                                           : "OPERATOR_LIST SPLIT_DISTRIBUTE";
 }
 
 static enum rc list_list(struct flink_look *f, const struct flink_operator *op, size_t subtask,
@@ -210,7 +202,7 @@ static enum rc list_list(struct flink_look *f, const struct flink_operator *op, 
     RETURN_IF_ERR(flink_lists_open(f->look->cli->env.fs, f->places, &op->subtasks[subtask].managed,
                                    &lists, err));
     s = flink_lists_state(lists, list);
-    put_state(f, op, list->name, list_word(list), &size, b, &c);
+    put_state(f, op, list->name, flink_list_word(list), &size, b, &c);
     batch_append_null(b, c++);
     batch_append_null(b, c++);
     put_type(f, s == NULL ? NULL : s->key, b, &c);

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""flink_looks.py - what is inside the snapshots that real Flink wrote (tests/conformance/golden/flink-state): the states that
+inspect lists are those that the job says it has (expected.json, written by Flink's own classes); a description that is damaged is
+said and stops nothing."""
+import glob
+import json
+import os
+import sys
+import tarfile
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import json_schema  # noqa: E402
+from varve import TESTS, check, inspect, main, read, same, test, varve  # noqa: E402
+
+ARCHIVE = os.path.join(TESTS, "conformance/golden/flink-state/snapshots.tar.xz")
+SCHEMA = json.loads(read(os.path.join(TESTS, "../docs/inspect.schema.json")))
+FIXTURES = sorted({n.name.split("/")[1] for n in tarfile.open(ARCHIVE) if n.name.count("/") > 2})
+_one_at_a_time = threading.Lock()
+
+
+def unpack(where, *fixtures):
+    with _one_at_a_time, tarfile.open(ARCHIVE) as t:
+        t.extractall(where, [m for m in t.getmembers() if (m.name + "/.").split("/")[1].split(".expected")[0] in fixtures])
+    return where
+
+
+def states_of(snapshot):
+    """States by operator and name; the report. Its "flink" is judged by flink_dirs.py."""
+    report = inspect(snapshot)
+    flink = report["snapshot"].pop("flink")
+    found = json_schema.errors(report, SCHEMA)
+    check(not found, "not what docs/inspect.schema.json says", "\n".join(found))
+    report["snapshot"]["flink"] = flink
+    return {(op["id"], s["name"]): s for op in report["snapshot"]["operators"] for s in op["states"]}, report["snapshot"]
+
+
+def undescribed(report):
+    return [u for op in report["operators"] for u in op["undescribed"]]
+
+
+@test(each=FIXTURES)
+def inspect_lists_the_states_that_the_job_has(where, fixture):
+    unpack(where, fixture)
+    expected = json.loads(read(where + "/%s.expected.json" % fixture))
+    if "operatorsDescribe" not in expected:
+        return
+    snapshot = os.path.join(where, fixture, expected["operatorsDescribe"])
+    found, report = states_of(snapshot)
+    same(undescribed(report), [], "descriptions that could not be read")
+    wanted = 0
+    for op in expected["operators"]:
+        for s in op["states"]:
+            got = found.pop((op["operatorId"], s["name"]))
+            what = "%s of %s" % (s["name"], op["uid"])
+            wanted += 1
+            same(got["kind"], " ".join([s["kind"]] + ([s["mode"]] if "mode" in s else [])), what + ": kind")
+            same(got["value"], s["valueSerializer"], what + ": serializer of values")
+            same(got["ttl"], "Ttl" in s["valueSerializer"], what + ": time-to-live")
+            if "keySerializer" in op:
+                same((got["key"], got["namespace"]), (op["keySerializer"], s["namespaceSerializer"]), what + ": key, namespace")
+            if s["kind"] == "BROADCAST":
+                same(got["map_key"], s["keySerializer"], what + ": serializer of map keys")
+    check(wanted > 8, "only %d states" % wanted)
+    check(all(name.startswith("_timer_state/") for _, name in found), "states that nobody expects", found)
+    code, text, _ = varve("inspect", snapshot)
+    page = where + "/page.html"
+    same((code, varve("inspect", snapshot, "--html", page)[0]), (0, 0), "exit codes")
+    for _, s in states_of(snapshot)[0].items():
+        check("state %s: %s" % (s["name"], s["kind"]) in text, "not in the text: " + s["name"], text)
+        check("<code>%s</code>: %s" % (s["name"], s["kind"]) in read(page), "not on the page: " + s["name"])
+
+
+@test
+def a_description_that_is_damaged_is_said_and_stops_nothing(where):
+    unpack(where, "rocksdb-incremental")
+    snapshot = sorted(glob.glob(where + "/rocksdb-incremental/*/chk-*"))[-1]
+    whole, report = states_of(snapshot)
+    damaged = 0
+    for op in report["flink"]["operators"]:
+        for subtask in op.get("subtasks", []):
+            meta = (subtask.get("managedKeyed") or {}).get("meta")
+            path = meta and os.path.join(snapshot, os.path.basename(meta.get("path", "")))
+            if not path or not os.path.isfile(path):
+                continue
+            before = open(path, "rb").read()
+            with open(path, "r+b") as f:
+                f.truncate(len(before) // 2)
+            found, after = states_of(snapshot)
+            same([(u["subtask"], u["part"]) for u in undescribed(after)], [(subtask["index"], "keyed state")], "what is not told")
+            check(os.path.basename(path) in undescribed(after)[0]["reason"], "no reason", undescribed(after))
+            same(found, whole, "states: another subtask has the same ones")
+            code, text, _ = varve("inspect", snapshot)
+            check("keyed state of subtask %d is not told: " % subtask["index"] in text, "not said", text)
+            with open(path, "wb") as f:
+                f.write(before)
+            damaged += 1
+    check(damaged > 4, "%d descriptions were damaged" % damaged)
+
+
+if __name__ == "__main__":
+    main()
