@@ -76,7 +76,7 @@ static enum rc look(void *ctx, const struct flink_stream_use *use, struct err *e
     if (t->number++ < t->from || (index != INLINED && file_set_at(t->v->files, i)->fault != NULL))
         return RC_OK;
     tell(t, TELL_BEGIN, index, use, name_of(t, use));
-    flink_prove(t->v->fs, use, index == INLINED ? "" : file.resolved_path, t->arena, &proof);
+    flink_prove(t->v->fs, use, t->places, t->arena, &proof);
     if (proof.fault != NULL)
         tell(t, TELL_BROKEN, index, use, proof.fault);
     else if (proof.unproven != NULL)

@@ -228,7 +228,8 @@ enum rc flink_scan_open(struct flink_reader *r, size_t state, struct key_group_r
     struct flink_scan *s = scan_new(r, state, groups, prefix);
     enum rc rc = RC_OK;
 
-    ASSERT(state < r->states.count);
+    ASSERT(state < r->states.count ||
+           (state == FLINK_ALL_STATES && r->form != FLINK_FORM_DATABASE));
     if (r->form == FLINK_FORM_DATABASE)
         rc = flink_form_open_database(r, err);
     if (rc == RC_OK && r->form == FLINK_FORM_DATABASE)
@@ -240,6 +241,11 @@ enum rc flink_scan_open(struct flink_reader *r, size_t state, struct key_group_r
     }
     *out = s;
     return RC_OK;
+}
+
+size_t flink_scan_state(const struct flink_scan *s)
+{
+    return s->reader->form == FLINK_FORM_DATABASE ? s->state : s->entry_state;
 }
 
 void flink_scan_close(struct flink_scan *s)
@@ -312,7 +318,7 @@ enum rc flink_scan_next(struct flink_scan *s, struct bytes *key, struct bytes *v
             return RC_OK;
         RETURN_IF_ERR(check_group(s, buf_bytes(&s->key), err));
         if (s->entry_state == FLINK_STATE_UNKNOWN ||
-            (s->state != SIZE_MAX && s->entry_state != s->state))
+            (s->state != FLINK_ALL_STATES && s->entry_state != s->state))
             continue;
         if (!bytes_start_with(buf_bytes(&s->key), buf_bytes(&s->prefix)))
             continue;
@@ -329,7 +335,7 @@ enum rc flink_scan_next(struct flink_scan *s, struct bytes *key, struct bytes *v
 static enum rc count_stream(struct flink_reader *r, struct flink_size *sizes, struct err *err)
 {
     struct flink_scan *s =
-        scan_new(r, SIZE_MAX, (struct key_group_range){0, UINT32_MAX}, (struct bytes){0});
+        scan_new(r, FLINK_ALL_STATES, (struct key_group_range){0, UINT32_MAX}, (struct bytes){0});
     struct bytes key, value;
     enum rc rc;
 

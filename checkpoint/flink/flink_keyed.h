@@ -62,12 +62,14 @@ MUST_USE enum rc flink_reader_sizes(struct flink_reader *r, struct flink_size *s
  * starts with `prefix` (empty: all): key group by key group; inside one in order, of a database, or
  * as they lie. */
 struct flink_scan; /* opaque */
+#define FLINK_ALL_STATES SIZE_MAX /* of a stream, where they lie mixed: all in one walk */
 MUST_USE enum rc flink_scan_open(struct flink_reader *r, size_t state,
                                  struct key_group_range groups, struct bytes prefix,
                                  struct flink_scan **out, struct err *err);
 /* key->data NULL: the end. They hold until the next call. RC_CORRUPT names stream and offset. */
 MUST_USE enum rc flink_scan_next(struct flink_scan *s, struct bytes *key, struct bytes *value,
                                  struct err *err);
+size_t flink_scan_state(const struct flink_scan *s); /* of the last entry */
 void flink_scan_close(struct flink_scan *s); /* NULL is a no-op */
 
 #endif

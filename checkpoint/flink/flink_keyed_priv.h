@@ -26,7 +26,7 @@ struct flink_reader {
     size_t file_count;
 };
 #define FLINK_STATE_UNKNOWN (SIZE_MAX - 1)
-/* A walk over a stream: one state's entries, or (`state` SIZE_MAX) all, for who counts. */
+/* A walk over a stream: one state's entries, or (FLINK_ALL_STATES) all. */
 struct flink_scan {
     struct flink_reader *reader;
     size_t state;

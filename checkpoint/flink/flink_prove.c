@@ -5,6 +5,7 @@
 #include "backend/rocks_sst.h"
 #include "checkpoint/flink/data_input.h"
 #include "checkpoint/flink/flink_input.h"
+#include "checkpoint/flink/flink_prove_meaning.h"
 #include "checkpoint/flink/snappy_frame.h"
 
 #define STREAM_VERSION_MAX 6
@@ -18,6 +19,7 @@
 static const char no_checksum[] = "no checksum: length alone";
 static const char not_needed[] = "no checksum: OPTIONS, not needed to open the database";
 static const char structure_only[] = "no checksum: walked to its end, values not covered";
+static const char description[] = "no checksum: a description of states, read to its end";
 static const char header_uncovered[] = "its header and offsets have no checksum";
 
 /* One stream at hand. */
@@ -307,42 +309,79 @@ static enum rc prove_stream(struct prove *p, struct err *err)
         return prove_groups(p, err);
     case FLINK_ROLE_OPERATOR_STATE:
         return prove_lists(p, err);
+    case FLINK_ROLE_DB_META:
+        p->out->unproven = description;
+        return RC_OK;
     default:
         return prove_db_file(p, err);
     }
+}
+
+static bool has_meaning(const struct flink_stream_use *use)
+{
+    return use->role == FLINK_ROLE_KEYED_STREAM || use->role == FLINK_ROLE_DB_META ||
+           (use->role == FLINK_ROLE_OPERATOR_STATE && !use->raw);
 }
 
 /* Of others there is nothing to find but their length. What is raw only its own operator knows. */
 static bool is_readable(const struct flink_stream_use *use)
 {
     return use->role == FLINK_ROLE_DB_SHARED || use->role == FLINK_ROLE_DB_PRIVATE ||
-           (!use->raw && (use->role == FLINK_ROLE_KEYED_STREAM ||
-                          use->role == FLINK_ROLE_OPERATOR_STATE));
+           use->role == FLINK_ROLE_DB_META || (!use->raw && has_meaning(use));
 }
 
-void flink_prove(struct fs *fs, const struct flink_stream_use *use, const char *path,
+static enum rc prove_bytes(struct prove *p, struct err *err)
+{
+    enum rc rc;
+
+    if (!is_readable(p->use)) {
+        p->out->unproven = no_checksum;
+        return RC_OK;
+    }
+    rc = flink_input_open(p->fs, p->use->stream, p->path, &p->in, err);
+    if (rc == RC_OK) {
+        p->name = flink_input_name(p->in);
+        p->size = flink_input_size(p->in);
+        rc = prove_stream(p, err);
+    }
+    if (rc == RC_LIMIT) {
+        p->out->unproven = "too large to be held at once";
+        err_clear(err);
+        return RC_OK;
+    }
+    return rc;
+}
+
+/* What cannot be told is not proven; in raw keyed state nothing need be told. */
+static enum rc prove_meaning(struct prove *p, struct flink_places *places, struct arena *arena,
+                             struct err *err)
+{
+    enum rc rc = flink_prove_meaning(p->fs, p->use, places, err);
+
+    if (rc == RC_OK && p->out->unproven == no_checksum)
+        p->out->unproven = structure_only;
+    if (rc != RC_UNSUPPORTED && rc != RC_VERSION && rc != RC_LIMIT)
+        return rc;
+    if (!p->use->raw)
+        p->out->unproven = arena_printf(arena, "no checksum, and not understood: %s", err->msg);
+    err_clear(err);
+    return RC_OK;
+}
+
+void flink_prove(struct fs *fs, const struct flink_stream_use *use, struct flink_places *places,
                  struct arena *arena, struct flink_proof *out)
 {
-    struct prove p = {.fs = fs, .use = use, .path = path, .out = out};
+    struct prove p = {.fs = fs, .use = use, .path = flink_place(places, use->stream), .out = out};
     struct err err = {0};
     enum rc rc;
 
     *out = (struct flink_proof){0};
     if (use->stream->tag == FLINK_STREAM_EMPTY)
         return;
-    if (!is_readable(use)) {
-        out->unproven = no_checksum;
-        return;
-    }
-    rc = flink_input_open(fs, use->stream, path, &p.in, &err);
-    if (rc == RC_OK) {
-        p.name = flink_input_name(p.in);
-        p.size = flink_input_size(p.in);
-        rc = prove_stream(&p, &err);
-    }
-    if (rc == RC_LIMIT)
-        out->unproven = "too large to be held at once";
-    else if (rc != RC_OK)
-        out->fault = arena_strdup(arena, err.msg);
+    rc = prove_bytes(&p, &err);
     flink_input_close(p.in);
+    if (rc == RC_OK && has_meaning(use))
+        rc = prove_meaning(&p, places, arena, &err);
+    if (rc != RC_OK)
+        out->fault = arena_strdup(arena, err.msg);
 }

@@ -158,6 +158,15 @@ static const struct flink_serializer *assumed_in(const struct flink_state *s)
     return found;
 }
 
+const struct flink_serializer *flink_states_assumed(const struct flink_states *s)
+{
+    const struct flink_serializer *found = s->key == NULL ? NULL : flink_serializer_assumed(s->key);
+
+    for (size_t i = 0; i < s->count && found == NULL; i++)
+        found = assumed_in(&s->states[i]);
+    return found;
+}
+
 /* When bytes at this place make no sense, and a serializer before it may have had a body after all,
  * that is what is wrong. */
 static enum rc blame_assumed(const struct flink_states *before, const struct flink_state *s,
@@ -166,10 +175,8 @@ static enum rc blame_assumed(const struct flink_states *before, const struct fli
     const struct flink_serializer *found = assumed_in(s);
     struct buf name = {0};
 
-    if (found == NULL && before->key != NULL)
-        found = flink_serializer_assumed(before->key);
-    for (size_t i = 0; i < before->count && found == NULL; i++)
-        found = assumed_in(&before->states[i]);
+    if (found == NULL)
+        found = flink_states_assumed(before);
     if (rc != RC_CORRUPT || found == NULL)
         return rc;
     buf_append_escaped(&name, found->snapshot_class, 200);

@@ -64,6 +64,9 @@ MUST_USE enum rc flink_states_keyed(struct reader *r, struct arena *arena, struc
 MUST_USE enum rc flink_states_operator(struct reader *r, struct arena *arena,
                                        struct flink_states *out, struct err *err);
 
+/* A serializer whose class is not known, and whose body was taken to be empty: that of the keys, or
+ * of a state. NULL: there is none. */
+const struct flink_serializer *flink_states_assumed(const struct flink_states *s);
 /* NULL: there is none of that name. */
 const struct flink_state *flink_state_find(const struct flink_states *s, struct bytes name);
 /* Flink's word: "VALUE", "LIST", "PRIORITY_QUEUE", "OPERATOR_LIST", "BROADCAST". */

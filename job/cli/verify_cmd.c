@@ -134,8 +134,8 @@ static void print_json(const struct verify_report *r)
 
     for (size_t i = 0; i < r->unproven_count; i++)
         json_array_append_new(
-            unproven, json_pack("{s: o, s: s, s: I}", "path", text_json(r->unproven[i].path),
-                                "reason", r->unproven[i].reason, "size",
+            unproven, json_pack("{s: o, s: o, s: I}", "path", text_json(r->unproven[i].path),
+                                "reason", text_json(r->unproven[i].reason), "size",
                                 (json_int_t)r->unproven[i].size_bytes));
 
     for (size_t i = 0; i < r->snapshot_count; i++)

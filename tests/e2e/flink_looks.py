@@ -11,7 +11,7 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import json_schema  # noqa: E402
-from varve import TESTS, check, inspect, main, read, same, test, varve  # noqa: E402
+from varve import TESTS, check, files_below, inspect, main, read, same, test, varve, verify  # noqa: E402
 
 ARCHIVE = os.path.join(TESTS, "conformance/golden/flink-state/snapshots.tar.xz")
 SCHEMA = json.loads(read(os.path.join(TESTS, "../docs/inspect.schema.json")))
@@ -96,6 +96,52 @@ def a_description_that_is_damaged_is_said_and_stops_nothing(where):
                 f.write(before)
             damaged += 1
     check(damaged > 4, "%d descriptions were damaged" % damaged)
+
+
+def replaced(where, fixture, old, new):
+    """The first file with these bytes, and where; others take their place."""
+    unpack(where, fixture)
+    for path in files_below(os.path.join(where, fixture)):
+        whole = open(path, "rb").read()
+        if old in whole:
+            with open(path, "wb") as f:
+                f.write(whole.replace(old, new, 1))
+            return path
+    check(False, "no file of %s has %r" % (fixture, old))
+
+
+@test(each=("canonical-savepoint-from-rocksdb", "hashmap-checkpoint"))
+def a_key_in_a_group_that_is_not_its_own_is_named(where, fixture):
+    """Its bytes make sense: nothing but the hash of the key tells."""
+    path = replaced(where, fixture, b"key-1", b"key-Q")
+    faults = verify(os.path.join(where, fixture))["faults"]
+    same([f["path"] for f in faults], [path], "what is at fault")
+    check("where Flink would never find it" in faults[0]["reason"] and "state " in faults[0]["reason"], "no reason", faults)
+
+
+@test
+def an_item_that_ends_before_the_next_begins_is_named(where):
+    item = bytes.fromhex("00000018" "00000001" "00000010")  # bytes of a source's split: 24 of them
+    path = replaced(where, "canonical-savepoint-from-rocksdb", item, bytes.fromhex("00000017") + item[4:])
+    faults = verify(where + "/canonical-savepoint-from-rocksdb")["faults"]
+    same([f["path"] for f in faults], [path], "what is at fault")
+    check("SourceReaderState" in faults[0]["reason"], "no reason", faults)
+
+
+@test
+def a_description_is_read_to_its_end(where):
+    path = replaced(where, "rocksdb-incremental", b"VALUE_SERIALIZER", b"VALUE_SERIALIZES")
+    faults = [f for f in verify(where + "/rocksdb-incremental")["faults"] if f["path"] == path]
+    check(len(faults) == 1 and "lacks a value's serializer" in faults[0]["reason"], "not named", faults)
+
+
+@test
+def an_unknown_class_is_not_provable_and_no_fault(where):
+    path = replaced(where, "rocksdb-incremental", b"base.LongSerializer$LongS", b"base.LongSerializes$LongS")
+    report = verify(where + "/rocksdb-incremental")
+    same(report["faults"], [], "faults")
+    reasons = [u["reason"] for u in report["unproven"] if u["path"] == path]
+    check(len(reasons) == 1 and "LongSerializes" in reasons[0] and "is not known" in reasons[0], "not said", reasons)
 
 
 if __name__ == "__main__":

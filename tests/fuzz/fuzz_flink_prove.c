@@ -42,6 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     use.local_name = bytes_of_str(names[data[0] % 5]);
     if (data[0] % 5 < 2) {
         keyed.groups = &groups;
+        keyed.range = groups.range;
         keyed.tag = data[0] % 5 == 0 ? FLINK_KEYED_SAVEPOINT : FLINK_KEYED_GROUPS;
         op.max_parallelism = data[0] & 0x80 ? 4000 : 128;
     } else {
@@ -50,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     use.keyed = &keyed;
     use.lists = &lists;
     arena = arena_new(0);
-    flink_prove(fs_posix(), &use, "", arena, &proof);
+    flink_prove(fs_posix(), &use, flink_places_new(fs_posix(), NULL, "/nowhere", NULL, arena), arena, &proof);
     ASSERT(proof.fault == NULL || proof.fault[0] != '\0');
     arena_free(arena);
     return 0;
