@@ -522,7 +522,7 @@ static enum rc look_at(struct look *l, struct err *err)
     const struct recovery_options options = {0};
     const char *flink_dir;
 
-    look_find_flink(l, &flink_dir);
+    look_find_flink(l->cli, l->path, &flink_dir);
     if (flink_dir != NULL)
         return look_at_flink(l, flink_dir, err);
     RETURN_IF_ERR(recovery_open(&l->cli->env, l->path, &options, &l->snapshot, err));

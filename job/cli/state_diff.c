@@ -2,20 +2,9 @@
 #include "job/cli/state_diff.h"
 
 #include "checkpoint/assign.h"
-#include "checkpoint/recovery.h"
-#include "checkpoint/state_difference.h"
 #include "job/cli/child.h"
-#include "job/cli/meter.h"
-#include "job/cli/row_writer.h"
-
-struct comparing {
-    struct cli *cli;
-    const char *paths[2];
-    char scratch[FS_PATH_MAX];
-    struct recovered snapshots[2];
-    struct row_writer *rows;
-    struct meter *meter;
-};
+#include "job/cli/state_diff_priv.h"
+#include "job/cli/state_look.h"
 
 static const struct schema_field columns[] = {
     {"operator", {.kind = TYPE_VARCHAR}},     {"state", {.kind = TYPE_VARCHAR}},
@@ -26,20 +15,28 @@ static const struct schema_field columns[] = {
     {"operator_id", {.kind = TYPE_VARCHAR}},
 };
 
-static enum rc put_row(struct comparing *c, const struct operator_meta *op, const char *state,
-                       const struct entry_sum sums[ENTRY_CHANGES], struct err *err)
+enum rc diff_put_row(struct comparing *c, struct bytes operator_word, struct bytes state,
+                     const struct entry_sum sums[ENTRY_CHANGES], const char *operator_id,
+                     struct err *err)
 {
     struct batch_builder *b = row_writer_rows(c->rows);
 
-    batch_append_bytes(b, 0, bytes_of_str(op->uid[0] != '\0' ? op->uid : op->name));
-    batch_append_bytes(b, 1, bytes_of_str(state));
+    batch_append_bytes(b, 0, operator_word);
+    batch_append_bytes(b, 1, state);
     for (uint32_t i = 0; i < ENTRY_CHANGES; i++)
         batch_append_int(b, 2 + i, (int64_t)sums[i].entries);
     for (uint32_t i = 0; i < ENTRY_CHANGES; i++)
         batch_append_int(b, 2 + ENTRY_CHANGES + i, (int64_t)sums[i].bytes);
-    batch_append_bytes(b, 2 + 2 * ENTRY_CHANGES, bytes_of_str(op->id));
+    batch_append_bytes(b, 2 + 2 * ENTRY_CHANGES, bytes_of_str(operator_id));
     batch_row_end(b, ROW_INSERT);
     return row_writer_next(c->rows, err);
+}
+
+static enum rc put_row(struct comparing *c, const struct operator_meta *op, const char *state,
+                       const struct entry_sum sums[ENTRY_CHANGES], struct err *err)
+{
+    return diff_put_row(c, bytes_of_str(op->uid[0] != '\0' ? op->uid : op->name),
+                        bytes_of_str(state), sums, op->id, err);
 }
 
 static const struct operator_meta *find_operator(const struct checkpoint_metadata *m, const char *id)
@@ -50,14 +47,15 @@ static const struct operator_meta *find_operator(const struct checkpoint_metadat
     return NULL;
 }
 
-static enum rc check_groups(const struct operator_meta *const ops[2], struct err *err)
+enum rc diff_check_groups(const char *operator_name, uint32_t first, uint32_t second,
+                          struct err *err)
 {
-    if (ops[0]->key_group_count == ops[1]->key_group_count)
+    if (first == second)
         return RC_OK;
     return err_set(err, RC_UNSUPPORTED,
                    "operator \"%s\": max parallelism %u and %u: keys of one lie in other groups than "
                    "those of the other; varve export --max-parallelism makes them the same",
-                   ops[1]->name, ops[0]->key_group_count, ops[1]->key_group_count);
+                   operator_name, first, second);
 }
 
 /* All states of an operator that either side has; NULL: that side has no such operator. */
@@ -73,7 +71,8 @@ static enum rc compare_states(struct comparing *c, const struct operator_meta *c
         if (ops[side] != NULL)
             assign_states_of(ops[side], arena, &states[side], &counts[side]);
     if (counts[0] > 0 && counts[1] > 0)
-        RETURN_IF_ERR(check_groups(ops, err));
+        RETURN_IF_ERR(diff_check_groups(ops[1]->name, ops[0]->key_group_count,
+                                        ops[1]->key_group_count, err));
     else if (counts[0] > 0)
         op = ops[0];
     for (int side = 1; side >= 0; side--) { /* the second's in their order, then what is gone */
@@ -91,7 +90,13 @@ static enum rc compare_states(struct comparing *c, const struct operator_meta *c
     return RC_OK;
 }
 
-static void show_progress(void *ctx, uint64_t done_groups, uint64_t all_groups)
+enum rc diff_scratch(struct comparing *c, int side, const char **dir, struct err *err)
+{
+    *dir = arena_printf(c->cli->arena, "%s/%c", c->scratch, "ab"[side]);
+    return fs_mkdir(c->cli->env.fs, *dir, err);
+}
+
+void diff_show_progress(void *ctx, uint64_t done_groups, uint64_t all_groups)
 {
     meter_show(ctx, "key groups", done_groups, all_groups, false);
 }
@@ -110,7 +115,7 @@ static enum rc compare_operator(struct comparing *c, const char *id, struct err 
                                    arena_printf(c->cli->arena, "%s/%c", c->scratch, "ab"[side]),
                                    &sources[side], err);
     if (rc == RC_OK) {
-        state_source_watch(sources[ops[1] != NULL], show_progress, c->meter);
+        state_source_watch(sources[ops[1] != NULL], diff_show_progress, c->meter);
         rc = compare_states(c, ops, sources, err);
     }
     for (int side = 0; side < 2; side++)
@@ -118,17 +123,39 @@ static enum rc compare_operator(struct comparing *c, const char *id, struct err 
     return rc;
 }
 
+/* Which of the two Flink wrote, as directories; NULL. */
+static enum rc find_flinks(struct comparing *c, const char *dirs[2], struct err *err)
+{
+    const struct recovery_options options = {0};
+    int other;
+
+    for (int side = 0; side < 2; side++)
+        look_find_flink(c->cli, c->paths[side], &dirs[side]);
+    if ((dirs[0] == NULL) == (dirs[1] == NULL))
+        return RC_OK;
+    other = dirs[1] == NULL;
+    RETURN_IF_ERR(
+        recovery_open(&c->cli->env, c->paths[other], &options, &c->snapshots[other], err));
+    return err_set(err, RC_UNSUPPORTED,
+                   "%s was written by Flink and the other was not: their operators and states have "
+                   "nothing in common by which to compare them",
+                   dirs[0] != NULL ? dirs[0] : dirs[1]);
+}
+
 static enum rc compare(struct comparing *c, struct err *err)
 {
     const struct recovery_options options = {0};
     const struct checkpoint_metadata *m;
+    const char *flink_dirs[2], *scratch;
 
+    RETURN_IF_ERR(find_flinks(c, flink_dirs, err));
+    if (flink_dirs[0] != NULL)
+        return diff_flink(c, flink_dirs, err);
     for (int side = 0; side < 2; side++) {
         RETURN_IF_ERR(
             recovery_open(&c->cli->env, c->paths[side], &options, &c->snapshots[side], err));
         cli_say(c->cli, "%c  %s", "AB"[side], c->snapshots[side].dir);
-        RETURN_IF_ERR(fs_mkdir(c->cli->env.fs,
-                               arena_printf(c->cli->arena, "%s/%c", c->scratch, "ab"[side]), err));
+        RETURN_IF_ERR(diff_scratch(c, side, &scratch, err));
     }
     m = c->snapshots[1].meta;
     for (size_t i = 0; i < m->operator_count; i++)

@@ -47,16 +47,16 @@ static int64_t written_ms(struct fs *fs, const char *dir)
 }
 
 /* Of a job its checkpoints are in order; of a root whatever was written last. */
-void look_find_flink(struct look *l, const char **dir)
+void look_find_flink(struct cli *cli, const char *path, const char **dir)
 {
-    struct fs *fs = l->cli->env.fs;
+    struct fs *fs = cli->env.fs;
     struct snapshot_list list = {0};
     struct err ignored = {0};
     const struct listed_snapshot *newest = NULL;
     int64_t newest_ms = INT64_MIN;
 
     *dir = NULL;
-    if (snapshot_list_make(fs, l->path, l->cli->arena, &list, &ignored) != RC_OK)
+    if (snapshot_list_make(fs, path, cli->arena, &list, &ignored) != RC_OK)
         return;
     for (size_t i = 0; i < list.count; i++) {
         const struct listed_snapshot *item = &list.items[i];

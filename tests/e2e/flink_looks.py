@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """flink_looks.py - what is inside the snapshots that real Flink wrote (tests/conformance/golden/flink-state): the states that
-inspect lists are those that the job says it has (expected.json, written by Flink's own classes); a description that is damaged is
-said and stops nothing."""
+inspect lists are those that the job says it has (expected.json, written by Flink's own classes); what is damaged is said and stops
+nothing; diff --state finds what the job did between two of them, and nothing between two forms of the same."""
 import glob
 import json
 import os
@@ -11,7 +11,7 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import json_schema  # noqa: E402
-from varve import TESTS, check, files_below, inspect, main, read, same, test, varve, verify  # noqa: E402
+from varve import TESTS, Job, check, files_below, inspect, main, read, same, sequence, settings, test, varve, verify  # noqa: E402
 
 ARCHIVE = os.path.join(TESTS, "conformance/golden/flink-state/snapshots.tar.xz")
 SCHEMA = json.loads(read(os.path.join(TESTS, "../docs/inspect.schema.json")))
@@ -142,6 +142,77 @@ def an_unknown_class_is_not_provable_and_no_fault(where):
     same(report["faults"], [], "faults")
     reasons = [u["reason"] for u in report["unproven"] if u["path"] == path]
     check(len(reasons) == 1 and "LongSerializes" in reasons[0] and "is not known" in reasons[0], "not said", reasons)
+
+
+def difference(*args):
+    code, out, err = varve("diff", "--state", "--json", *args)
+    check(code == 0, "exit code %d" % code, out, err)
+    return {(r["operator"], r["state"]): r for r in map(json.loads, out.splitlines())}, err
+
+
+def newest(where, fixture):
+    return os.path.dirname(sorted(glob.glob(where + "/" + fixture + "/*/**/_metadata", recursive=True))[-1])
+
+
+FORMS = ("native-savepoint-from-rocksdb", "canonical-savepoint-from-hashmap", "rocksdb-full", "hashmap-checkpoint",
+         "jobmanager-savepoint")
+
+
+@test(each=FORMS)
+def the_same_state_in_another_form_has_no_difference(where, fixture):
+    """The job put the same into each of them; times of the last access are those of its run."""
+    unpack(where, "canonical-savepoint-from-rocksdb", fixture)
+    rows, _ = difference(newest(where, "canonical-savepoint-from-rocksdb"), newest(where, fixture))
+    check(len(rows) >= 9, "only %d states" % len(rows))
+    check(sum(r["same"] for r in rows.values()) > 3000, "nothing is the same", rows)
+    for name, r in rows.items():
+        if name == ("keyed-string", "ttl-long"):
+            same((r["added"], r["removed"], r["changed"] + r["same"]), (0, 0, 1000), "of ttl-long")
+        else:
+            same((r["added"], r["changed"], r["removed"]), (0, 0, 0), "difference of %s %s" % name)
+
+
+def put_there(where, round_, uid):
+    rows = map(json.loads, read(where + "/contents-after-round-%d.jsonl" % round_).splitlines())
+    return {str(r["key"]): r for r in rows if r["uid"] == uid}
+
+
+@test
+def the_difference_is_what_the_job_did_in_between(where):
+    unpack(where, "rocksdb-incremental", *("contents-after-round-%d.jsonl" % i for i in range(3)))
+    job = os.path.dirname(newest(where, "rocksdb-incremental"))
+    for before, after in ((1, 2), (2, 1), (0, 2)):
+        rows, _ = difference(*("%s/chk-%d" % (job, i + 2) for i in (before, after)))
+        for uid, state in (("keyed-string", "value-long"), ("keyed-string", "value-string"), ("keyed-string", "list-long"),
+                           ("keyed-long", "value-long")):
+            a, b = ({k: r[state] for k, r in put_there(where, i, uid).items() if r.get(state) is not None} for i in (before, after))
+            r = rows[(uid, state)]
+            same((r["added"], r["changed"], r["removed"]),
+                 (len(b.keys() - a.keys()), len([k for k in a.keys() & b.keys() if a[k] != b[k]]), len(a.keys() - b.keys())),
+                 "%s of %s, %d to %d" % (state, uid, before, after))
+        a, b = ({(k, m): v for k, r in put_there(where, i, "keyed-string").items() for m, v in r["map-string-long"].items()}
+                for i in (before, after))
+        r = rows[("keyed-string", "map-string-long")]
+        same((r["added"], r["removed"]), (len(b.keys() - a.keys()), len(a.keys() - b.keys())), "entries of a map")
+
+
+@test
+def what_cannot_be_compared_is_said(where):
+    unpack(where, "rocksdb-incremental")
+    flink = newest(where, "rocksdb-incremental")
+    code, _, err = varve("diff", "--state", flink, where + "/rocksdb-incremental")
+    check(code == 0 and "B  " in err, "the newest of a directory", err)
+    code, _, err = varve("diff", "--state", flink, where + "/nothing")
+    check(code == 2 and "nothing: No such file" in err and "written by Flink" not in err, "exit code %d" % code, err)
+    job = Job(where, settings(where, "rocksdb", interval="50 ms", mode="streaming") + sequence("s", 1000000, rate=1000) +
+              "CREATE TABLE o (k BIGINT, n BIGINT) WITH ('connector' = 'blackhole');\n"
+              "INSERT INTO o SELECT MOD(id, 10), COUNT(*) FROM s GROUP BY MOD(id, 10);\n")
+    job.wait_checkpoints(2)
+    job.kill()
+    own = "%s/ck/%s" % (where, job.jid)
+    for pair in ((flink, own), (own, flink)):
+        code, out, err = varve("diff", "--state", *pair)
+        check(code == 2 and out == "" and "was written by Flink and the other was not" in err, "exit code %d" % code, out, err)
 
 
 if __name__ == "__main__":
