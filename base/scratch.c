@@ -70,7 +70,8 @@ static enum rc sweep_one(void *ctx, const char *name, struct err *err)
 
 #define SWEPT_WAIT_NS (5 * NS_PER_MS)
 
-/* Again when another one that starts at this moment sweeps it away before it is locked. */
+/* Again when another one that starts at this moment sweeps it away before it is locked: it may go
+ * between the LOCK's opening and its locking, and what is locked then is a file without a name. */
 static enum rc make_locked(struct fs *fs, struct clock *clock, const char *dir,
                            struct fs_file **lock, struct err *err)
 {
@@ -84,6 +85,10 @@ static enum rc make_locked(struct fs *fs, struct clock *clock, const char *dir,
             clock_sleep_ns(clock, SWEPT_WAIT_NS);
         RETURN_IF_ERR(fs_mkdirs(fs, dir, err));
         rc = fs_lock(fs, path, lock, err);
+        if (rc == RC_OK && !fs_exists(fs, path)) {
+            fs_abandon(lock);
+            rc = err_set(err, RC_NOT_FOUND, "%s: swept away while it was made", dir);
+        }
     }
     return rc;
 }

@@ -3,6 +3,7 @@
 #include "checkpoint/inspect.h"
 
 #include "base/arena.h"
+#include "checkpoint/flink/flink_files.h"
 #include "checkpoint/inspect_priv.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/lineage.h"
@@ -181,8 +182,11 @@ static void mark_incomplete(struct snapshot_view *v)
 static enum rc look_at_incomplete(struct inspect *in, struct snapshot_view *v, struct err *err)
 {
     struct fs_stat st;
+    const char *why;
 
     mark_incomplete(v);
+    if (flink_snapshot_directory(in->env->fs, v->dir, in->arena, &why))
+        v->reason = arena_printf(in->arena, "no _metadata: never completed; by Flink: %s", why);
     if (fs_stat(in->env->fs, v->dir, &st, NULL) == RC_OK)
         v->changed_wall_ms = st.mtime_wall_ms; /* it may be empty */
     return fs_list_stat(in->env->fs, v->dir, sum_file, v, err);

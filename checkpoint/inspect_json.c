@@ -340,6 +340,7 @@ static json_t *job_object(const struct job_dir_view *job)
     put(o, "job_id", text(job->job_id));
     put(o, "job_name", text(job->job_name));
     put(o, "newest_seen_id", integer(r->newest_seen_id));
+    put(o, "flink", r->flink_why == NULL ? json_null() : text(r->flink_why));
     put(shared, "files", integer(r->shared_file_count));
     put(shared, "size", integer(r->shared_bytes));
     put(shared, "unreferenced_files", integer(r->unnamed_count));

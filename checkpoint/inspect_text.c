@@ -394,6 +394,8 @@ static void print_job_foot(const struct inspect *in, const struct job_dir_view *
     buf_printf(out, "  shared/: %zu files, %s; %zu of them, %s, in no readable _metadata\n",
                r->shared_file_count, inspect_size_text(r->shared_bytes, a), r->unnamed_count,
                inspect_size_text(r->unnamed_bytes, b));
+    if (r->flink_why != NULL)
+        buf_printf(out, "  written by Flink: %s\n", r->flink_why);
     if (r->ended.job_name != NULL)
         print_end_note(&r->ended, out);
     if (r->ended_fault != NULL)

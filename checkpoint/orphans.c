@@ -344,7 +344,7 @@ static void sum_logs(struct scan *s)
                        s->logs[i].changed_wall_ms);
 }
 
-/* The same of what Flink left; where no snapshot is Flink's such names are strangers. */
+/* The same of what Flink left; in a directory of varve's such names are strangers. */
 static void sum_flink(struct scan *s)
 {
     struct orphan_report *r = s->r;
@@ -416,6 +416,8 @@ static enum rc scan_job(struct scan *s, const char *job_dir, orphan_visit_fn *vi
     enum rc rc;
 
     s->dir = job_dir;
+    if (s->looks) /* also where no _metadata can be read: a job of Flink's may be making its first */
+        s->r->flink = flink_directory(s->fs, job_dir, s->r->arena, &s->r->flink_why);
     RETURN_IF_ERR(fs_list(s->fs, job_dir, list_checkpoint, s, err));
     if (s->checkpoint_count > 0)
         qsort(s->checkpoints, s->checkpoint_count, sizeof *s->checkpoints, by_id);
@@ -518,6 +520,7 @@ enum rc orphans_look_savepoint(struct fs *fs, const char *dir, const struct reba
     s.looks = true;
     s.rebase = rebase;
     c = (struct orphan_checkpoint){.dir = arena_strdup(out->arena, dir), .reason = ""};
+    out->flink = flink_snapshot_directory(fs, dir, out->arena, &out->flink_why);
     rc = look_at(&s, &c, 0, &keep, &meta, err);
     if (rc == RC_OK && keep) {
         s.checkpoints = mem_calloc(1, sizeof *s.checkpoints);

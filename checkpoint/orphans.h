@@ -54,7 +54,8 @@ struct orphan_report {
     struct shared_files shared; /* users: index in checkpoints */
     size_t shared_file_count;   /* content-named files in shared/ */
     uint64_t shared_bytes;
-    bool flink;           /* a snapshot there is Flink's: nothing is deleted */
+    const char *flink_why; /* how it is known to be Flink's; NULL: it is not */
+    bool flink;            /* it is Flink's: nothing is deleted */
     size_t unnamed_count; /* of them, that no readable _metadata names */
     uint64_t unnamed_bytes;
 };

@@ -74,6 +74,8 @@ static enum rc search_job(const struct search *s, const char *dir, struct err *e
     struct orphan_report r = {0};
     char holder[JOB_DIR_HOLDER_MAX];
     struct fs_file *lock = NULL;
+    struct arena *arena = NULL;
+    const char *why;
     bool in_use;
     enum rc rc;
 
@@ -83,13 +85,17 @@ static enum rc search_job(const struct search *s, const char *dir, struct err *e
         rc = s->fn(s->ctx, &p, err);
         goto out;
     }
-    if (s->how->remove && !flink_directory(s->env->fs, dir)) /* nothing of ours goes in there */
-        GOTO_IF_ERR(job_dir_lock_guest(s->env, dir, "varve orphans --delete", &lock, err));
+    if (s->how->remove) {
+        arena = arena_new(0);
+        if (!flink_directory(s->env->fs, dir, arena, &why)) /* nothing of ours goes in there */
+            GOTO_IF_ERR(job_dir_lock_guest(s->env, dir, "varve orphans --delete", &lock, err));
+    }
     GOTO_IF_ERR(orphans_look(s->env->fs, dir, s->how->rebase, tell, &seen, &r, err));
     rc = report(s, &p, &r, err);
 out:
     orphan_report_release(&r);
     fs_abandon(&lock);
+    arena_free(arena);
     return rc;
 }
 

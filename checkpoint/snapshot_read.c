@@ -1,6 +1,7 @@
 /* snapshot_read.c - see snapshot_read.h */
 #include "checkpoint/snapshot_read.h"
 
+#include "checkpoint/flink/flink_files.h"
 #include "checkpoint/flink/flink_view.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/recovery.h"
@@ -21,6 +22,21 @@ static enum rc read_flink(struct fs *fs, const char *dir, const char *path,
     return flink_view_make(fs, m, dir, rebase, st.mtime_wall_ms, arena, out, err);
 }
 
+/* Bytes that begin as nobody's, in a directory that has Flink's files: what varve misses in them says
+ * nothing. */
+static enum rc blame_flink(struct fs *fs, const char *dir, const char *path, struct bytes file,
+                           struct arena *arena, enum rc rc, struct err *err)
+{
+    const char *why;
+
+    if (metadata_own_recognise(file) || !flink_snapshot_directory(fs, dir, arena, &why))
+        return rc;
+    err_clear(err);
+    return err_set(err, RC_CORRUPT,
+                   "%s: its first bytes are neither Flink's nor varve's, and %s: a _metadata of "
+                   "Flink's that is damaged", path, why);
+}
+
 enum rc snapshot_read(struct fs *fs, const char *dir, const struct rebase *rebase,
                       struct arena *arena, struct checkpoint_metadata *out,
                       uint64_t *metadata_bytes, struct err *err)
@@ -38,6 +54,8 @@ enum rc snapshot_read(struct fs *fs, const char *dir, const struct rebase *rebas
                         out, err);
     else
         rc = recovery_decode_metadata(dir, path, buf_bytes(&file), arena, out, err);
+    if (rc != RC_OK && !flink_metadata_recognise(buf_bytes(&file)))
+        rc = blame_flink(fs, dir, path, buf_bytes(&file), arena, rc, err);
 out:
     buf_release(&file);
     return rc;

@@ -3,9 +3,11 @@
 
 #include "checkpoint/flink/flink_metadata.h"
 #include "checkpoint/layout.h"
+#include "checkpoint/metadata.h"
 
 #include <stdlib.h>
 
+#define MAGIC_BYTES 32u /* as much as either sort is known by */
 #define DEPTH_MAX 1u /* of directories: file merging makes one for each subtask */
 
 bool flink_is_file_name(const char *name)
@@ -92,42 +94,133 @@ void flink_files_release(struct flink_files *f)
 
 /* ---- whose directory it is ------------------------------------------------------------------ */
 
+/* A look for the first file named as Flink names them, in a directory or one level below. */
+struct trace {
+    struct fs *fs;
+    const char *dir;
+    uint32_t depth;
+    bool found;
+    char path[FS_PATH_MAX];
+};
+
+static enum rc trace_name(void *ctx, const char *name, const struct fs_stat *st, struct err *err)
+{
+    struct trace *t = ctx;
+    const char *dir = t->dir;
+    char path[FS_PATH_MAX];
+
+    if (t->found || path_join(path, sizeof path, dir, name, NULL) != RC_OK)
+        return RC_OK;
+    if (st->type == FS_FILE && flink_is_file_name(name)) {
+        t->found = true;
+        memcpy(t->path, path, sizeof path);
+    } else if (st->type == FS_DIR && t->depth < DEPTH_MAX) {
+        t->dir = path;
+        t->depth++;
+        (void)!fs_list_stat(t->fs, path, trace_name, t, NULL);
+        t->depth--;
+        t->dir = dir;
+    }
+    return t->found ? err_set(err, RC_DONE, "found") : RC_OK; /* no more of the list is needed */
+}
+
+static bool has_trace(struct fs *fs, const char *dir, char found[FS_PATH_MAX])
+{
+    struct trace t = {.fs = fs, .dir = dir};
+    struct err ignored = {0};
+
+    (void)!fs_list_stat(fs, dir, trace_name, &t, &ignored);
+    if (t.found)
+        memcpy(found, t.path, sizeof t.path);
+    return t.found;
+}
+
+static bool has_trace_below(struct fs *fs, const char *dir, const char *name,
+                            char found[FS_PATH_MAX])
+{
+    char path[FS_PATH_MAX];
+
+    return path_join(path, sizeof path, dir, name, NULL) == RC_OK && has_trace(fs, path, found);
+}
+
 struct peek {
     struct fs *fs;
     const char *dir;
     bool known, flink;
+    char found[FS_PATH_MAX]; /* what tells so */
 };
 
-static bool is_flinks(struct fs *fs, const char *path, bool *flink)
+/* By the first bytes of its _metadata: *known false when they are nobody's, or it has none. */
+static void peek_metadata(struct peek *p, const char *dir)
 {
     struct fs_file *f = NULL;
-    uint8_t magic[4];
+    char path[FS_PATH_MAX];
+    uint8_t magic[MAGIC_BYTES];
     size_t got = 0;
 
-    if (fs_open_read(fs, path, &f, NULL) != RC_OK)
-        return false;
-    *flink = fs_read_at(f, 0, magic, sizeof magic, &got, NULL) == RC_OK &&
-             flink_metadata_recognise(bytes_of(magic, got));
+    if (path_join(path, sizeof path, dir, LAYOUT_METADATA, NULL) != RC_OK ||
+        fs_open_read(p->fs, path, &f, NULL) != RC_OK)
+        return;
+    if (fs_read_at(f, 0, magic, sizeof magic, &got, NULL) == RC_OK) {
+        p->flink = flink_metadata_recognise(bytes_of(magic, got));
+        p->known = p->flink || metadata_own_recognise(bytes_of(magic, got));
+    }
+    if (p->known)
+        memcpy(p->found, path, sizeof path);
     fs_abandon(&f);
-    return true;
 }
 
 static enum rc peek_name(void *ctx, const char *name, struct err *err UNUSED)
 {
-    char dir[FS_PATH_MAX], path[FS_PATH_MAX];
+    char dir[FS_PATH_MAX];
     struct peek *p = ctx;
     uint64_t id;
 
     if (!p->known && layout_parse_checkpoint(name, &id) &&
-        path_join(dir, sizeof dir, p->dir, name, NULL) == RC_OK &&
-        path_join(path, sizeof path, dir, LAYOUT_METADATA, NULL) == RC_OK)
-        p->known = is_flinks(p->fs, path, &p->flink);
+        path_join(dir, sizeof dir, p->dir, name, NULL) == RC_OK)
+        peek_metadata(p, dir);
     return RC_OK;
 }
 
-bool flink_directory(struct fs *fs, const char *job_dir)
+static enum rc trace_checkpoint(void *ctx, const char *name, struct err *err UNUSED)
+{
+    struct peek *p = ctx;
+    uint64_t id;
+
+    p->flink = p->flink || (layout_parse_checkpoint(name, &id) &&
+                            has_trace_below(p->fs, p->dir, name, p->found));
+    return RC_OK;
+}
+
+static bool tell(const struct peek *p, struct arena *arena, const char **why)
+{
+    *why = NULL;
+    if (p->flink)
+        *why = p->known ? arena_printf(arena, "%s is Flink's", p->found)
+                        : arena_printf(arena, "%s is named as Flink names files", p->found);
+    return p->flink;
+}
+
+bool flink_directory(struct fs *fs, const char *job_dir, struct arena *arena, const char **why)
 {
     struct peek p = {.fs = fs, .dir = job_dir};
 
-    return fs_list(fs, job_dir, peek_name, &p, NULL) == RC_OK && p.flink;
+    (void)!fs_list(fs, job_dir, peek_name, &p, NULL);
+    if (!p.known)
+        p.flink = has_trace_below(fs, job_dir, LAYOUT_SHARED, p.found) ||
+                  has_trace_below(fs, job_dir, LAYOUT_TASKOWNED, p.found);
+    if (!p.known && !p.flink)
+        (void)!fs_list(fs, job_dir, trace_checkpoint, &p, NULL);
+    return tell(&p, arena, why);
+}
+
+bool flink_snapshot_directory(struct fs *fs, const char *dir, struct arena *arena,
+                              const char **why)
+{
+    struct peek p = {.fs = fs, .dir = dir};
+
+    peek_metadata(&p, dir);
+    if (!p.known)
+        p.flink = has_trace(fs, dir, p.found);
+    return tell(&p, arena, why);
 }

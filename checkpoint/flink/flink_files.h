@@ -29,7 +29,11 @@ MUST_USE enum rc flink_files_list(struct flink_files *f, struct fs *fs, const ch
 void flink_files_sort(struct flink_files *f); /* after the last list, before the first note */
 void flink_files_note(struct flink_files *f, const char *path); /* it is named */
 void flink_files_release(struct flink_files *f);
-/* Whether the first snapshot there with a _metadata is Flink's. */
-bool flink_directory(struct fs *fs, const char *job_dir);
+/* Whether a job's directory, or that of one snapshot, is Flink's, and *why, in the arena; NULL else. The
+ * first _metadata there whose first bytes are anybody's tells; where there is none, a file that is
+ * named as Flink names them does: varve gives no such name. What cannot be listed is nobody's. */
+bool flink_directory(struct fs *fs, const char *job_dir, struct arena *arena, const char **why);
+bool flink_snapshot_directory(struct fs *fs, const char *dir, struct arena *arena,
+                              const char **why);
 
 #endif

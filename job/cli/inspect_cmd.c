@@ -200,6 +200,8 @@ static void print_place_text(struct orphan_print *print, const struct orphan_pla
     for (size_t i = 0; i < r->checkpoint_count; i++)
         if (r->checkpoints[i].rc != RC_OK)
             cli_say(cli, "unreadable: %s: %s", r->checkpoints[i].dir, r->checkpoints[i].reason);
+    if (r->flink_why != NULL)
+        cli_say(cli, "%s: written by Flink: %s", p->dir, r->flink_why);
     if (r->unreadable_count > 0 && r->unnamed_count > 0)
         cli_say(cli, "%s: %zu files in shared/, %s, are in no readable _metadata: they stay",
                 p->dir, r->unnamed_count, cli_size_text(r->unnamed_bytes, size));

@@ -213,6 +213,42 @@ def orphans_are_found_and_left(where):
 
 
 @test
+def a_directory_without_a_readable_metadata_is_still_flinks(where):
+    """A job of Flink's that is making its first checkpoint has none yet: nothing of it may go."""
+    directory = unpack(where, "rocksdb-incremental")
+    for m in glob.glob(directory + "/chk-*/_metadata"):
+        os.unlink(m)
+    before = files_below(directory)
+    savepoint = unpack(where, "native-savepoint-from-rocksdb")
+    os.unlink(savepoint + "/_metadata")
+    before_savepoint = files_below(savepoint)
+    for d in (directory, os.path.dirname(savepoint)):
+        code, _, err = varve("orphans", "--delete", "--min-age", "0 ms", d)
+        check(code != 0 and "Flink holds no lock" in err and "is named as Flink names files" in err, "exit code %d" % code, err)
+    same((files_below(directory), files_below(savepoint)), (before, before_savepoint), "files")
+    check("is named as Flink names files" in inspect(directory)["flink"], "inspect --json says nothing")
+    check("written by Flink: %s/shared/" % directory in varve("inspect", directory)[1], "inspect says nothing")
+    check("by Flink: " in inspect(directory + "/chk-4")["snapshot"]["reason"], "of a checkpoint nothing")
+    for m in glob.glob(directory + "/chk-*"):
+        shutil.rmtree(m)
+    check("/shared/" in inspect(directory)["flink"], "of shared/ alone nothing")
+    os.mkdir(directory + "/chk-1")
+    check("/shared/" in inspect(directory)["flink"], "of an empty checkpoint nothing")
+
+
+@test
+def a_metadata_whose_first_bytes_are_damaged_is_flinks(where):
+    directory = unpack(where, "rocksdb-full")
+    path = glob.glob(directory + "/chk-*/_metadata")[0]
+    with open(path, "r+b") as f:
+        f.write(b"XXXX")
+    fault = [f for f in verify(directory)["faults"] if f["path"] == path]
+    check(len(fault) == 1 and "a _metadata of Flink's that is damaged" in fault[0]["reason"], "not said", fault)
+    code, _, err = varve("orphans", "--delete", "--min-age", "0 ms", directory)
+    check(code != 0 and "Flink holds no lock" in err, "exit code %d" % code, err)
+
+
+@test
 def what_cannot_be_done_yet_is_said(where):
     directory = unpack(where, "rocksdb-full")
     snapshot = snapshots(directory)[0]
