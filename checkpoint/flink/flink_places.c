@@ -135,6 +135,7 @@ struct flink_places *flink_places_new(struct fs *fs, const struct flink_metadata
     struct flink_places *p = ARENA_NEW(arena, struct flink_places);
     char above[FS_PATH_MAX];
     struct err never;
+    enum rc rc;
 
     p->fs = fs;
     p->arena = arena;
@@ -142,8 +143,8 @@ struct flink_places *flink_places_new(struct fs *fs, const struct flink_metadata
     p->rebase = rebase;
     p->job_dir = path_dir(above, sizeof above, dir, NULL) == RC_OK ? arena_strdup(arena, above)
                                                                    : p->dir;
-    if (m != NULL && flink_metadata_each_stream(m, learn, p, &never) != RC_OK)
-        ASSERT(!"learning a stream cannot fail");
+    rc = m == NULL ? RC_OK : flink_metadata_each_stream(m, learn, p, &never);
+    ASSERT(rc == RC_OK); /* learning a stream does not fail */
     return p;
 }
 
