@@ -17,8 +17,14 @@ struct foreign_db {
     foreign_name_fn *name_of; /* NULL: local names are shown */
     const void *name_ctx;
 };
+/* A scan goes piece by piece, the first of one key group, each next of twice as many: files are
+ * proven when they are come to, and the first entries of a large database are there at once. */
 struct foreign_scan {
-    struct rocks_iter *it; /* NULL: nothing */
+    struct foreign_db *db;
+    struct rocks_cf *cf;
+    struct rocks_iter *it; /* of the piece at hand; NULL: nothing is left */
+    struct key_group_range rest; /* behind it */
+    uint32_t prefix_len, piece_groups;
 };
 
 enum rc foreign_db_open(const char *dir, struct foreign_db **out, struct err *err)
@@ -111,26 +117,39 @@ static enum rc prove_file(void *ctx, const struct rocks_file *f, struct err *err
 
 /* ---- scans ----------------------------------------------------------------------------------- */
 
-static enum rc begin(struct foreign_db *db, struct rocks_cf *cf, struct key_group_range groups,
-                     uint32_t prefix_len, struct bytes prefix, struct foreign_scan *s,
-                     struct err *err)
+static enum rc begin(struct foreign_scan *s, struct rocks_bounds bounds, struct err *err)
 {
-    uint8_t room[4] = {0};
-    struct rocks_bounds bounds = rocks_bounds_of(groups, prefix_len, room);
-    struct proof p = {.db = db};
+    struct proof p = {.db = s->db, .bounds = bounds};
+
+    rocks_iter_free(s->it);
+    s->it = NULL;
+    RETURN_IF_ERR(rocks_cf_files(s->cf, prove_file, &p, err));
+    s->it = rocks_iter_new(s->cf, bounds.lower, bounds.upper);
+    return RC_OK;
+}
+
+/* One prefix is one piece. */
+static enum rc begin_prefix(struct foreign_scan *s, struct bytes prefix, struct err *err)
+{
     struct buf end = {0};
     enum rc rc;
 
-    if (prefix.len > 0) {
-        key_prefix_end(prefix, &end);
-        bounds = (struct rocks_bounds){prefix, buf_bytes(&end)};
-    }
-    p.bounds = bounds;
-    rc = rocks_cf_files(cf, prove_file, &p, err);
-    if (rc == RC_OK)
-        s->it = rocks_iter_new(cf, bounds.lower, bounds.upper);
+    key_prefix_end(prefix, &end);
+    rc = begin(s, (struct rocks_bounds){prefix, buf_bytes(&end)}, err);
     buf_release(&end);
     return rc;
+}
+
+static enum rc begin_piece(struct foreign_scan *s, struct err *err)
+{
+    struct key_group_range piece = s->rest;
+    uint8_t room[4] = {0};
+
+    if (piece.last - piece.first >= s->piece_groups)
+        piece.last = piece.first + s->piece_groups - 1;
+    s->rest.first = piece.last + 1;
+    s->piece_groups *= 2;
+    return begin(s, rocks_bounds_of(piece, s->prefix_len, room), err);
 }
 
 enum rc foreign_scan_open(struct foreign_db *db, const char *family, struct key_group_range groups,
@@ -138,11 +157,21 @@ enum rc foreign_scan_open(struct foreign_db *db, const char *family, struct key_
                           struct err *err)
 {
     struct foreign_scan *s = mem_calloc(1, sizeof *s);
-    struct rocks_cf *cf = rocks_cf_find(db->db, family);
     enum rc rc = RC_OK;
 
-    if (cf != NULL && groups.first <= groups.last)
-        rc = begin(db, cf, groups, prefix_len, prefix, s, err);
+    *s = (struct foreign_scan){.db = db,
+                               .cf = rocks_cf_find(db->db, family),
+                               .rest = groups,
+                               .prefix_len = prefix_len,
+                               .piece_groups = 1};
+    if (s->cf == NULL || groups.first > groups.last)
+        s->rest = (struct key_group_range){1, 0};
+    else if (prefix.len > 0) {
+        s->rest = (struct key_group_range){1, 0};
+        rc = begin_prefix(s, prefix, err);
+    } else {
+        rc = begin_piece(s, err);
+    }
     if (rc != RC_OK) {
         foreign_scan_close(s);
         return rc;
@@ -156,10 +185,16 @@ enum rc foreign_scan_next(struct foreign_scan *s, struct bytes *key, struct byte
 {
     enum rc rc = RC_OK;
 
-    *key = *value = (struct bytes){0};
-    if (s->it != NULL && !rocks_iter_next(s->it, key, value, &rc, err))
-        *key = (struct bytes){0};
-    return rc;
+    while (s->it != NULL && !rocks_iter_next(s->it, key, value, &rc, err)) {
+        RETURN_IF_ERR(rc);
+        rocks_iter_free(s->it);
+        s->it = NULL;
+        if (s->rest.first <= s->rest.last)
+            RETURN_IF_ERR(begin_piece(s, err));
+    }
+    if (s->it == NULL)
+        *key = *value = (struct bytes){0};
+    return RC_OK;
 }
 
 void foreign_scan_close(struct foreign_scan *s)

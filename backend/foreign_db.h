@@ -2,7 +2,7 @@
  * directory under their own names.
  *
  * C13: such files carry no digest of ours, so each is proven by the checksums of its blocks, all of
- * them, and by its order, before a scan gives anything out of it. Nothing in the directory changes.
+ * them, and by its order, before a scan gives anything out of it: when its key groups are come to. Nothing in the directory changes.
  * RocksDB may fall over damaged files: call from a process that may end. Thread: one owner.
  */
 #ifndef VARVE_BACKEND_FOREIGN_DB_H

@@ -8,7 +8,7 @@ Rules (docs/ARCHITECTURE.md has the reasons):
   1. base <- backend <- checkpoint <- job, base <- sink <- job: a file includes from its own folder or from those to
      its left, by a path that starts at the repository root. tests/ may include everything.
   2. *_priv.h is included only in its own folder. rocksdb/ is included only by backend/rocks*.c, .cc and rocks_priv.h, and by
-     tests/bench/bench_rocks*.c, which measure plain RocksDB.
+     tests/bench/bench_rocks*.c, which measure plain RocksDB or make databases as others write them.
   3. Nobody calls what has no bound, no error, hidden state or a hidden clock: strcpy, atoi, localtime, rand, time ...
   4. Files, directories, clocks and random numbers are touched only in base/ (and tests/, and backend/rocks_shim.cc).
 """
