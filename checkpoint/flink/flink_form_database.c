@@ -151,3 +151,85 @@ void flink_form_close_database(struct flink_reader *r)
         (void)!fs_remove_tree(r->from.fs, r->dir, &ignored); /* scratch: swept with its parent else */
     mem_free(r->dir);
 }
+
+/* ---- all families ---------------------------------------------------------------------------- */
+
+enum rc flink_form_open_families(struct flink_scan *s, struct err *err)
+{
+    const struct flink_states *states = &s->reader->states;
+
+    s->families = mem_calloc(states->count + 1, sizeof *s->families);
+    for (size_t i = 0; i < states->count; i++) {
+        struct flink_family *f = &s->families[i];
+
+        RETURN_IF_ERR(foreign_scan_open(s->reader->db, (const char *)states->states[i].name.data,
+                                        s->range, s->reader->prefix_len, (struct bytes){0}, &f->scan,
+                                        err));
+        f->used = true;
+    }
+    s->group = s->range.first;
+    return RC_OK;
+}
+
+static enum rc show_next(struct flink_scan *s, struct flink_family *f, struct err *err)
+{
+    if (!f->used)
+        return RC_OK;
+    f->used = false;
+    RETURN_IF_ERR(foreign_scan_next(f->scan, &f->key, &f->value, err));
+    if (f->key.data != NULL && f->key.len < s->reader->prefix_len)
+        return err_set(err, RC_CORRUPT, "a key of %zu bytes has no key group", f->key.len);
+    return RC_OK;
+}
+
+/* The least key group that any family still has; false: none has any. */
+static enum rc next_group(struct flink_scan *s, bool *more, struct err *err)
+{
+    uint32_t least = UINT32_MAX;
+
+    for (size_t i = 0; i < s->reader->states.count; i++) {
+        struct flink_family *f = &s->families[i];
+
+        RETURN_IF_ERR(show_next(s, f, err));
+        if (f->key.data != NULL) {
+            uint32_t group = keygroup_get_prefix(f->key.data, s->reader->prefix_len);
+
+            least = group < least ? group : least;
+        }
+    }
+    *more = least != UINT32_MAX;
+    s->group = least;
+    s->family = 0;
+    return RC_OK;
+}
+
+enum rc flink_form_next_of_families(struct flink_scan *s, struct bytes *key, struct bytes *value,
+                                    struct err *err)
+{
+    bool more = true;
+
+    while (more) {
+        for (; s->family < s->reader->states.count; s->family++) {
+            struct flink_family *f = &s->families[s->family];
+
+            RETURN_IF_ERR(show_next(s, f, err));
+            if (f->key.data == NULL ||
+                keygroup_get_prefix(f->key.data, s->reader->prefix_len) != s->group)
+                continue;
+            *key = f->key;
+            *value = f->value;
+            f->used = true;
+            s->entry_id = (uint16_t)s->family;
+            return RC_OK;
+        }
+        RETURN_IF_ERR(next_group(s, &more, err));
+    }
+    return RC_OK;
+}
+
+void flink_form_close_families(struct flink_scan *s)
+{
+    for (size_t i = 0; s->families != NULL && i < s->reader->states.count; i++)
+        foreign_scan_close(s->families[i].scan);
+    mem_free(s->families);
+}

@@ -40,6 +40,7 @@ static enum rc take_state(struct flink_scan *s, uint16_t id, struct err *err)
 {
     struct flink_input *in = s->reader->in;
 
+    s->entry_id = id;
     if (id >= s->reader->states.count && s->reader->states.cut != NULL) {
         s->entry_state = FLINK_STATE_UNKNOWN;
         return s->reader->form == FLINK_FORM_CANONICAL
@@ -242,15 +243,26 @@ enum rc flink_form_heap_next(struct flink_scan *s, bool *more, struct err *err)
 
 /* ---- raw timers ------------------------------------------------------------------------------ */
 
+static struct bytes join_text(struct arena *arena, const char *prefix, struct bytes rest)
+{
+    size_t len = strlen(prefix);
+    uint8_t *room = arena_alloc(arena, len + rest.len);
+
+    memcpy(room, prefix, len);
+    memcpy(room + len, rest.data, rest.len);
+    return bytes_of(room, len + rest.len);
+}
+
 /* Name and serializers of a service: the states of its timers of either kind, at the end of `out`. */
 static enum rc read_service(struct flink_input *in, struct arena *arena, struct flink_states *out,
                             struct err *err)
 {
     size_t want = SNAPSHOT_BYTES_FIRST;
-    struct bytes shown, name;
+    struct bytes shown, name, name_raw, snapshots[2];
     struct reader r;
     const struct flink_serializer *key, *namespace;
     struct flink_serializer *timer;
+    size_t at[3] = {0};
     enum rc rc;
 
     for (;; want *= 2) {
@@ -259,15 +271,21 @@ static enum rc read_service(struct flink_input *in, struct arena *arena, struct 
         RETURN_IF_ERR(flink_input_want(in, want, &shown, err));
         reader_init(&r, shown, flink_input_name(in));
         rc = data_utf(&r, arena, &name, "timer service", &why);
+        at[0] = r.pos;
         if (rc == RC_OK)
             rc = flink_serializer_read(&r, arena, &key, &why);
+        at[1] = r.pos;
         if (rc == RC_OK)
             rc = flink_serializer_read(&r, arena, &namespace, &why);
+        at[2] = r.pos;
         if (rc == RC_OK)
             break;
         if (shown.len < want || want >= FLINK_WANT_MAX)
             return err_set(err, rc, "%s", why.msg);
     }
+    name_raw = bytes_of(shown.data + 2, at[0] - 2);
+    for (int i = 0; i < 2; i++)
+        snapshots[i] = arena_bytes_copy(arena, bytes_of(shown.data + at[i], at[i + 1] - at[i]));
     flink_input_skip(in, r.pos);
     timer = ARENA_NEW(arena, struct flink_serializer);
     timer->coding = FLINK_TIMER;
@@ -279,13 +297,17 @@ static enum rc read_service(struct flink_input *in, struct arena *arena, struct 
     timer->children[1] = namespace;
     timer->length = FLINK_VARIABLE;
     out->key = key;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        const char *prefix = i == 0 ? "_timer_state/event_" : "_timer_state/processing_";
+
         out->states[out->count++] = (struct flink_state){
-            .name = bytes_of_str(arena_printf(arena, "_timer_state/%s_%s",
-                                              i == 0 ? "event" : "processing",
-                                              (const char *)name.data)),
+            .name = bytes_of_str(arena_printf(arena, "%s%s", prefix, (const char *)name.data)),
             .kind = FLINK_STATE_TIMERS,
-            .value = timer};
+            .value = timer,
+            .raw_name = join_text(arena, prefix, name_raw),
+            .raw_key = snapshots[0],
+            .raw_namespace = snapshots[1]};
+    }
     return RC_OK;
 }
 
@@ -401,6 +423,7 @@ static enum rc begin_raw_kind(struct flink_scan *s, struct err *err)
     } else {
         s->entry_state++;
     }
+    s->entry_id = (uint16_t)s->entry_state;
     s->raw_kind = 1 - s->raw_kind;
     RETURN_IF_ERR(take_count(r->in, &count, "number of timers", err));
     s->entries_left = count;

@@ -243,15 +243,48 @@ enum rc flink_scan_open(struct flink_reader *r, size_t state, struct key_group_r
     return RC_OK;
 }
 
+enum rc flink_scan_open_all(struct flink_reader *r, struct key_group_range groups,
+                            struct flink_scan **out, struct err *err)
+{
+    struct flink_scan *s;
+    enum rc rc = RC_OK;
+
+    if (r->states.cut != NULL && r->form != FLINK_FORM_CANONICAL)
+        return err_set(err, RC_UNSUPPORTED, "%s", r->states.cut);
+    s = scan_new(r, FLINK_ALL_STATES, groups, (struct bytes){0});
+    s->unknown_too = true;
+    if (r->form == FLINK_FORM_DATABASE)
+        rc = flink_form_open_database(r, err);
+    if (rc == RC_OK && r->form == FLINK_FORM_DATABASE)
+        rc = flink_form_open_families(s, err);
+    if (rc != RC_OK) {
+        flink_scan_close(s);
+        return rc;
+    }
+    *out = s;
+    return RC_OK;
+}
+
+uint32_t flink_scan_group(const struct flink_scan *s)
+{
+    return s->group;
+}
+
 size_t flink_scan_state(const struct flink_scan *s)
 {
-    return s->reader->form == FLINK_FORM_DATABASE ? s->state : s->entry_state;
+    return s->state != FLINK_ALL_STATES ? s->state : s->entry_state;
+}
+
+uint32_t flink_scan_state_id(const struct flink_scan *s)
+{
+    return s->entry_id;
 }
 
 void flink_scan_close(struct flink_scan *s)
 {
     if (s == NULL)
         return;
+    flink_form_close_families(s);
     foreign_scan_close(s->db);
     buf_release(&s->prefix);
     buf_release(&s->key);
@@ -308,6 +341,8 @@ enum rc flink_scan_next(struct flink_scan *s, struct bytes *key, struct bytes *v
     bool more;
 
     *key = *value = (struct bytes){0};
+    if (s->families != NULL)
+        return flink_form_next_of_families(s, key, value, err);
     if (s->reader->form == FLINK_FORM_DATABASE) {
         RETURN_IF_ERR(foreign_scan_next(s->db, key, value, err));
         return key->data == NULL ? RC_OK : check_group(s, *key, err);
@@ -317,8 +352,9 @@ enum rc flink_scan_next(struct flink_scan *s, struct bytes *key, struct bytes *v
         if (!more)
             return RC_OK;
         RETURN_IF_ERR(check_group(s, buf_bytes(&s->key), err));
-        if (s->entry_state == FLINK_STATE_UNKNOWN ||
-            (s->state != FLINK_ALL_STATES && s->entry_state != s->state))
+        if (s->entry_state == FLINK_STATE_UNKNOWN
+                ? !s->unknown_too
+                : s->state != FLINK_ALL_STATES && s->entry_state != s->state)
             continue;
         if (!bytes_start_with(buf_bytes(&s->key), buf_bytes(&s->prefix)))
             continue;

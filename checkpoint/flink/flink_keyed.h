@@ -72,4 +72,27 @@ MUST_USE enum rc flink_scan_next(struct flink_scan *s, struct bytes *key, struct
 size_t flink_scan_state(const struct flink_scan *s); /* of the last entry */
 void flink_scan_close(struct flink_scan *s); /* NULL is a no-op */
 
+/* The same over all states at once, in one pass over a stream: inside a key group state by state. One
+ * scan of a stream at a time. States behind an unknown serializer (`cut` of the states) come too,
+ * from a canonical stream; from others they are RC_UNSUPPORTED. */
+MUST_USE enum rc flink_scan_open_all(struct flink_reader *r, struct key_group_range groups,
+                                     struct flink_scan **out, struct err *err);
+/* Of the last entry. */
+uint32_t flink_scan_group(const struct flink_scan *s);
+uint32_t flink_scan_state_id(const struct flink_scan *s); /* its id in the stream */
+
+/* What a stream of the same states begins with, uncompressed: serializers as they lie, also those that
+ * nobody here knows. `states`: their records, `state_count` of them. In `arena`. Of raw timers, which
+ * have none, what a canonical savepoint says of such timers. */
+struct flink_header {
+    struct bytes key; /* serializer record; empty: there is none */
+    uint32_t state_count;
+    struct bytes states;
+};
+MUST_USE enum rc flink_reader_header(struct flink_reader *r, struct arena *arena,
+                                     struct flink_header *out, struct err *err);
+/* Appends a description (KeyedBackendSerializationProxy 6) of the states of all parts, in order; the
+ * key's serializer is that of the first which has one. */
+void flink_header_put(const struct flink_header *parts, size_t count, struct buf *out);
+
 #endif

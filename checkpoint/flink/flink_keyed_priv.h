@@ -26,10 +26,20 @@ struct flink_reader {
     size_t file_count;
 };
 #define FLINK_STATE_UNKNOWN (SIZE_MAX - 1)
+/* One state's entries in a walk over all of a database's: the next one is shown. */
+struct flink_family {
+    struct foreign_scan *scan;
+    struct bytes key, value; /* key.data NULL: the end */
+    bool used;               /* the caller has it: it goes on first */
+};
 /* A walk over a stream: one state's entries, or (FLINK_ALL_STATES) all. */
 struct flink_scan {
     struct flink_reader *reader;
     size_t state;
+    bool unknown_too;
+    uint16_t entry_id; /* of the last entry: its state as the stream counts */
+    struct flink_family *families; /* a database's, all of them */
+    size_t family;
     struct key_group_range range;
     struct buf prefix;
     struct foreign_scan *db;
@@ -50,6 +60,11 @@ enum rc flink_form_database_states(struct flink_reader *r, struct err *err);
 /* Its files into reader->dir, and opens it; done once. */
 enum rc flink_form_open_database(struct flink_reader *r, struct err *err);
 void flink_form_close_database(struct flink_reader *r);
+/* A walk over all families of a database, key group by key group. */
+enum rc flink_form_open_families(struct flink_scan *s, struct err *err);
+enum rc flink_form_next_of_families(struct flink_scan *s, struct bytes *key, struct bytes *value,
+                                    struct err *err);
+void flink_form_close_families(struct flink_scan *s);
 
 /* The next entry of the open key group into key, value and entry_state; *more false: it has ended. */
 typedef enum rc flink_next_fn(struct flink_scan *s, bool *more, struct err *err);

@@ -3,6 +3,8 @@
 
 #include "checkpoint/flink/flink_input.h"
 
+#define SNAPPY_MARK_BYTES 10u /* before the first chunk */
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -116,6 +118,46 @@ static enum rc read_bytes(struct flink_lists *l, uint64_t offset, struct bytes *
     }
 }
 
+enum rc flink_lists_bytes(struct flink_lists *l, const struct flink_list *list, size_t i,
+                          struct bytes *out, struct err *err)
+{
+    ASSERT(i < list->offset_count);
+    if (list->offsets[i] < 0)
+        return err_set(err, RC_CORRUPT, "%s: item %zu has the offset %" PRId64,
+                       flink_input_name(l->in), i, list->offsets[i]);
+    return read_bytes(l, (uint64_t)list->offsets[i], out, err);
+}
+
+bool flink_lists_compressed(const struct flink_lists *l)
+{
+    return l->states.compressed;
+}
+
+/* Up to where it ends or, when nobody knows where that is, to the first item. */
+enum rc flink_lists_header(struct flink_lists *l, struct bytes *out, struct err *err)
+{
+    uint64_t end = l->offsets[0], mark = l->states.compressed ? SNAPPY_MARK_BYTES : 0;
+    struct flink_states again;
+    struct reader r;
+    uint8_t *copy;
+
+    RETURN_IF_ERR(flink_input_seek(l->in, 0, UINT64_MAX, false, err));
+    RETURN_IF_ERR(flink_input_want(l->in, (size_t)end, out, err));
+    out->len = out->len < end ? out->len : (size_t)end;
+    if (l->states.cut == NULL) {
+        reader_init(&r, *out, flink_input_name(l->in));
+        RETURN_IF_ERR(flink_states_operator(&r, l->arena, &again, err));
+        out->len = r.pos;
+    } else if (out->len > mark) {
+        out->len -= mark;
+    }
+    copy = arena_copy(l->arena, out->data, out->len);
+    if (l->states.version >= 6)
+        copy[4] = 0; /* not compressed */
+    *out = bytes_of(copy, out->len);
+    return RC_OK;
+}
+
 /* As a map whose entries have their two serializers: never null, so without flags. */
 static enum rc read_broadcast(const struct flink_state *s, struct bytes b, const char *what,
                               struct arena *arena, struct flink_value *out, struct err *err)
@@ -149,11 +191,7 @@ enum rc flink_lists_item(struct flink_lists *l, const struct flink_list *list, s
     const char *what = arena_printf(arena, "%s: item %zu, offsets from %" PRId64 " on",
                                     flink_input_name(l->in), i, list->offsets[i]);
 
-    ASSERT(i < list->offset_count);
-    if (list->offsets[i] < 0)
-        return err_set(err, RC_CORRUPT, "%s: item %zu has the offset %" PRId64,
-                       flink_input_name(l->in), i, list->offsets[i]);
-    RETURN_IF_ERR(read_bytes(l, (uint64_t)list->offsets[i], bytes, err));
+    RETURN_IF_ERR(flink_lists_bytes(l, list, i, bytes, err));
     if (s == NULL) {
         *value = (struct flink_value){.kind = FLINK_VALUE_OPAQUE, .text = *bytes};
         return RC_OK;

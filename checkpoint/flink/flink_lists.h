@@ -31,4 +31,12 @@ MUST_USE enum rc flink_lists_item(struct flink_lists *l, const struct flink_list
                                   struct arena *arena, struct bytes *bytes,
                                   struct flink_value *value, struct err *err);
 
+/* Whether its items are compressed, and all that stands before them, as an uncompressed stream has it.
+ * Holds until the next call. */
+bool flink_lists_compressed(const struct flink_lists *l);
+MUST_USE enum rc flink_lists_header(struct flink_lists *l, struct bytes *out, struct err *err);
+/* The bytes of item i, whatever they are; uncompressed. They hold until the next call. */
+MUST_USE enum rc flink_lists_bytes(struct flink_lists *l, const struct flink_list *list, size_t i,
+                                   struct bytes *out, struct err *err);
+
 #endif

@@ -118,8 +118,10 @@ struct flink_list {
     size_t offset_count;
     int64_t *offsets;
 };
+#define FLINK_LISTS 4u
+#define FLINK_LISTS_MERGED 17u
 struct flink_operator_state {
-    uint8_t tag; /* 0: none; 4, or 17 with file merging */
+    uint8_t tag; /* 0: none; FLINK_LISTS, or _MERGED with file merging */
     size_t list_count;
     struct flink_list *lists;
     struct bytes taskowned_dir, shared_dir; /* 17 */

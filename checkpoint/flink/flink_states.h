@@ -43,6 +43,8 @@ struct flink_state {
     const struct flink_serializer *namespace, *key, *value;
     /* Of a list's elements, a map's keys and values: what the three say, whichever API wrote them. */
     const struct flink_serializer *element, *user_key, *user_value;
+    /* Of raw timers: name (modified UTF-8) and serializer snapshots, as they lie. Else empty. */
+    struct bytes raw_name, raw_key, raw_namespace;
 };
 struct flink_states {
     int32_t version;

@@ -4,13 +4,14 @@
 #include "checkpoint/export.h"
 #include "checkpoint/recovery.h"
 #include "job/cli/child.h"
+#include "job/cli/export_to.h"
 #include "job/cli/meter.h"
 #include "job/number.h"
 #include "job/rest/row_json.h"
 
 struct exporting {
-    const char *path;
-    char dir[FS_PATH_MAX], scratch[FS_PATH_MAX];
+    struct export_request request;
+    int (*to)(struct cli *cli, const struct export_request *e); /* NULL: varve's own format */
     struct export_options options;
 };
 
@@ -26,11 +27,11 @@ static enum rc export_it(struct cli *cli, struct exporting *e, struct recovered 
     struct meter *meter;
     enum rc rc;
 
-    RETURN_IF_ERR(recovery_open(&cli->env, e->path, &options, from, err));
+    RETURN_IF_ERR(recovery_open(&cli->env, e->request.path, &options, from, err));
     meter = meter_new(cli);
     e->options.progress = show;
     e->options.progress_ctx = meter;
-    rc = export_snapshot(&cli->env, from->meta, e->dir, &e->options, result, err);
+    rc = export_snapshot(&cli->env, from->meta, e->request.dir, &e->options, result, err);
     meter_free(meter);
     return rc;
 }
@@ -40,36 +41,43 @@ static int export_in_child(struct cli *cli, void *ctx)
     struct exporting *e = ctx;
     struct recovered from = {0};
     struct export_result result;
+    const char *dir = e->request.dir;
     char size[CLI_NUMBER_MAX];
     struct err err = {0};
-    enum rc rc = export_it(cli, e, &from, &result, &err);
+    enum rc rc;
 
+    if (e->to != NULL)
+        return e->to(cli, &e->request);
+    rc = export_it(cli, e, &from, &result, &err);
     if (rc == RC_OK) {
-        cli_say(cli, "%s: %llu files, %s, from %s", e->dir, (unsigned long long)result.file_count,
+        cli_say(cli, "%s: %llu files, %s, from %s", dir, (unsigned long long)result.file_count,
                 cli_size_text(result.bytes, size), from.dir);
         if (cli->json)
-            cli_print_json(json_pack("{s: o, s: o, s: I, s: I}", "path", text_json(e->dir), "from",
+            cli_print_json(json_pack("{s: o, s: o, s: I, s: I}", "path", text_json(dir), "from",
                                      text_json(from.dir), "files", (json_int_t)result.file_count,
                                      "bytes", (json_int_t)result.bytes));
         else
-            cli_print("%s\n", e->dir);
+            cli_print("%s\n", dir);
     }
     recovered_release(&from);
     return rc == RC_OK ? EXIT_DONE : cli_fail(cli, &err);
 }
 
-static enum rc take_format(const struct args *args, struct err *err)
+static enum rc take_format(struct exporting *e, const struct args *args, struct err *err)
 {
     const char *to = args_get(args, "--to")->text;
 
     if (to == NULL)
-        return err_set(err, RC_INVALID, "--to is missing: give --to varve");
+        return err_set(err, RC_INVALID, "--to is missing: give varve or flink-savepoint");
     if (strcmp(to, "varve") == 0)
         return RC_OK;
-    if (strcmp(to, "flink-savepoint") == 0 || strcmp(to, "flink-native") == 0)
-        return err_set(err, RC_UNSUPPORTED, "--to %s is not there yet; --to varve is", to);
-    return err_set(err, RC_INVALID,
-                   "--to %s: give varve (flink-savepoint, flink-native: not there yet)", to);
+    if (strcmp(to, "flink-native") == 0)
+        return err_set(err, RC_UNSUPPORTED,
+                       "--to %s is not there yet; varve and flink-savepoint are", to);
+    if (strcmp(to, "flink-savepoint") != 0)
+        return err_set(err, RC_INVALID, "--to %s: give varve or flink-savepoint", to);
+    e->to = export_to_flink_savepoint;
+    return RC_OK;
 }
 
 static enum rc take_arguments(struct exporting *e, const struct args *args, struct err *err)
@@ -79,16 +87,16 @@ static enum rc take_arguments(struct exporting *e, const struct args *args, stru
     int64_t n = 0;
     enum rc rc;
 
-    RETURN_IF_ERR(take_format(args, err));
-    e->path = args->positional[0];
+    RETURN_IF_ERR(take_format(e, args, err));
+    e->request.path = args->positional[0];
     if (most->given) {
         rc = number_parse_int(bytes_of_str(most->text), 1, KEY_GROUP_COUNT_MAX, &n, err);
         if (rc != RC_OK)
             return err_wrap(err, rc, "--max-parallelism");
     }
-    e->options.key_group_count = (uint32_t)n;
+    e->options.key_group_count = e->request.key_group_count = (uint32_t)n;
     RETURN_IF_ERR(path_from_uri(dir, sizeof dir, args->positional[1], err));
-    return path_absolute(e->dir, sizeof e->dir, dir, err);
+    return path_absolute(e->request.dir, sizeof e->request.dir, dir, err);
 }
 
 int verb_export(struct cli *cli, int argc, char **argv)
@@ -96,7 +104,7 @@ int verb_export(struct cli *cli, int argc, char **argv)
     static const struct arg_option options[] = {
         {.name = "--to",
          .value = "FORMAT",
-         .help = "varve; flink-savepoint and flink-native are not there yet"},
+         .help = "varve, or flink-savepoint: a canonical savepoint; flink-native is not there yet"},
         {.name = "--max-parallelism",
          .value = "N",
          .help = "rewrite keyed state for this many key groups"},
@@ -112,6 +120,6 @@ int verb_export(struct cli *cli, int argc, char **argv)
         return code;
     if (take_arguments(&e, &args, &err) != RC_OK)
         return cli_fail(cli, &err);
-    e.options.scratch_dir = e.scratch;
-    return cli_in_child_with_scratch(cli, e.path, e.scratch, export_in_child, &e);
+    e.options.scratch_dir = e.request.scratch;
+    return cli_in_child_with_scratch(cli, e.request.path, e.request.scratch, export_in_child, &e);
 }

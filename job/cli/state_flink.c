@@ -73,21 +73,6 @@ void look_find_flink(struct cli *cli, const char *path, const char **dir)
         *dir = newest->dir;
 }
 
-static enum rc read_metadata(struct flink_look *f, struct err *err)
-{
-    struct cli *cli = f->look->cli;
-    char path[FS_PATH_MAX];
-    const char *what;
-
-    RETURN_IF_ERR(path_join(path, sizeof path, f->dir, LAYOUT_METADATA, err));
-    what = arena_strdup(cli->arena, path);
-    RETURN_IF_ERR(fs_read_all(cli->env.fs, path, METADATA_BYTES_MAX, &f->file, err));
-    RETURN_IF_ERR(flink_metadata_decode(buf_bytes(&f->file), cli->arena, what, &f->meta, err));
-    RETURN_IF_ERR(flink_metadata_check(&f->meta, what, err));
-    f->places = flink_places_new(cli->env.fs, &f->meta, f->dir, &cli->rebase, cli->arena);
-    return RC_OK;
-}
-
 /* ---- operators ------------------------------------------------------------------------------- */
 
 static bool is_operator(const struct flink_look *f, const struct flink_operator *op)
@@ -131,7 +116,7 @@ static enum rc open_source(struct flink_look *f, const struct flink_operator *op
 {
     struct look *l = f->look;
 
-    RETURN_IF_ERR(flink_source_open(l->cli->env.fs, op, f->places, l->scratch, out, err));
+    RETURN_IF_ERR(flink_source_open(l->cli->env.fs, op, f->from.places, l->scratch, out, err));
     say_left_out(f, op, *out);
     if (l->count || l->largest >= 0 || look_lists_states(l))
         flink_source_watch(*out, look_progress, l->meter);
@@ -199,7 +184,7 @@ static enum rc list_list(struct flink_look *f, const struct flink_operator *op, 
     uint32_t c = 0;
 
     RETURN_IF_ERR(flink_list_measure(f, op, list->name, &size, err));
-    RETURN_IF_ERR(flink_lists_open(f->look->cli->env.fs, f->places, &op->subtasks[subtask].managed,
+    RETURN_IF_ERR(flink_lists_open(f->look->cli->env.fs, f->from.places, &op->subtasks[subtask].managed,
                                    &lists, err));
     s = flink_lists_state(lists, list);
     put_state(f, op, list->name, flink_list_word(list), &size, b, &c);
@@ -300,8 +285,8 @@ static enum rc each_operator(struct flink_look *f, const struct plain_column *co
     struct row_writer *w = row_writer_new(&schema, f->look->format);
     enum rc rc = RC_OK, unsupported = RC_OK;
 
-    for (size_t i = 0; rc == RC_OK && i < f->meta.operator_count; i++) {
-        const struct flink_operator *op = &f->meta.operators[i];
+    for (size_t i = 0; rc == RC_OK && i < f->from.meta.operator_count; i++) {
+        const struct flink_operator *op = &f->from.meta.operators[i];
         struct err why = {0};
 
         if (!is_operator(f, op) || op->finished)
@@ -487,7 +472,7 @@ static enum rc find_in(struct flink_look *f, const struct flink_operator *op,
     size_t count;
 
     RETURN_IF_ERR(
-        flink_source_open(f->look->cli->env.fs, op, f->places, f->look->scratch, &source, err));
+        flink_source_open(f->look->cli->env.fs, op, f->from.places, f->look->scratch, &source, err));
     count = flink_source_states(source, &states);
     for (size_t i = 0; i < count; i++)
         if (look_wants_name(f->look, states[i].state->name))
@@ -527,12 +512,12 @@ static enum rc read_one(struct flink_look *f, struct err *err)
     struct err passed_over = {0};
     enum rc rc = RC_OK;
 
-    for (size_t i = 0; i < f->meta.operator_count && rc == RC_OK; i++) {
+    for (size_t i = 0; i < f->from.meta.operator_count && rc == RC_OK; i++) {
         struct err why = {0};
 
-        if (!is_operator(f, &f->meta.operators[i]) || f->meta.operators[i].finished)
+        if (!is_operator(f, &f->from.meta.operators[i]) || f->from.meta.operators[i].finished)
             continue;
-        rc = find_in(f, &f->meta.operators[i], &all, &why);
+        rc = find_in(f, &f->from.meta.operators[i], &all, &why);
         if (rc == RC_UNSUPPORTED)
             err_set(&passed_over, rc, "%s", why.msg);
         if (rc == RC_UNSUPPORTED) /* another one may be meant */
@@ -560,7 +545,7 @@ enum rc look_at_flink(struct look *l, const char *dir, struct err *err)
     struct flink_look f = {.look = l, .dir = dir};
     enum rc rc;
 
-    GOTO_IF_ERR(read_metadata(&f, err));
+    GOTO_IF_ERR(flink_snapshot_open(l->cli->env.fs, dir, &l->cli->rebase, l->cli->arena, &f.from, err));
     cli_say(l->cli, "%s", dir);
     if (l->count)
         rc = each_operator(&f, look_count_columns, LOOK_COUNT_COLUMNS, count_operator, err);
@@ -569,6 +554,6 @@ enum rc look_at_flink(struct look *l, const char *dir, struct err *err)
     else
         rc = read_one(&f, err);
 out:
-    buf_release(&f.file);
+    flink_snapshot_release(&f.from);
     return rc;
 }

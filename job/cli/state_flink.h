@@ -4,15 +4,14 @@
 #define VARVE_JOB_CLI_STATE_FLINK_H
 
 #include "checkpoint/flink/flink_keyed.h"
+#include "checkpoint/flink/flink_snapshot.h"
 #include "job/cli/state_look.h"
 
 /* The snapshot and what was asked of it. */
 struct flink_look {
     struct look *look;
     const char *dir;
-    struct buf file; /* of the `_metadata` */
-    struct flink_metadata meta;
-    struct flink_places *places;
+    struct flink_snapshot from;
 };
 /* Its id in hex; as people call it; any text for a message. In the command's arena. */
 const char *flink_op_id(const struct flink_look *f, const struct flink_operator *op);

@@ -60,7 +60,7 @@ enum rc flink_list_measure(struct flink_look *f, const struct flink_operator *op
             continue;
         flink_lists_close(lists);
         lists = NULL;
-        GOTO_IF_ERR(flink_lists_open(f->look->cli->env.fs, f->places, &op->subtasks[s].managed, &lists,
+        GOTO_IF_ERR(flink_lists_open(f->look->cli->env.fs, f->from.places, &op->subtasks[s].managed, &lists,
                                      err));
         for (size_t i = 0; i < list->offset_count; i++) {
             struct flink_value value;
@@ -162,7 +162,7 @@ static enum rc print_list(struct list_reading *r, struct err *err)
 
         if (list == NULL)
             continue;
-        RETURN_IF_ERR(flink_lists_open(r->f->look->cli->env.fs, r->f->places, &subtask->managed,
+        RETURN_IF_ERR(flink_lists_open(r->f->look->cli->env.fs, r->f->from.places, &subtask->managed,
                                        &lists, err));
         if (r->w == NULL)
             plan_list(r, flink_lists_state(lists, list));

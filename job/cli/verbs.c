@@ -175,13 +175,16 @@ static const struct verb state = {
 };
 static const struct verb export = {
     .name = "export",
-    .arguments = "PATH DIR --to varve [--max-parallelism N]",
+    .arguments = "PATH DIR --to varve|flink-savepoint [--max-parallelism N]",
     .summary = "Copies a snapshot into one directory that needs nothing else and can be moved.",
     .details = "DIR is made, or empty, and is a savepoint afterwards: every file of the checkpoint or "
                "savepoint at PATH is copied,\n"
                "proven by its digest, and shares nothing with where it came from. It appears as a "
                "whole: a DIR without a\n"
                "_metadata is what an export left that did not end; delete it.\n"
+               "\n"
+               "With --to flink-savepoint it is a canonical savepoint of Flink's, of a snapshot that "
+               "Flink wrote in any form.\n"
                "\n"
                "With --max-parallelism keyed state is read and written anew, each key in the group "
                "that it has among N; state\n"

@@ -1,0 +1,74 @@
+/* export_savepoint.c - varve export --to flink-savepoint. See export_to.h */
+#include "checkpoint/flink/flink_savepoint.h"
+#include "checkpoint/flink/flink_snapshot.h"
+#include "job/cli/export_to.h"
+#include "job/cli/meter.h"
+#include "job/cli/state_look.h"
+#include "job/rest/row_json.h"
+
+static void show(void *ctx, uint64_t done_groups, uint64_t all_groups)
+{
+    meter_show(ctx, "key groups", done_groups, all_groups, false);
+}
+
+static void say_done(struct cli *cli, const struct export_request *e, const char *from,
+                     const struct flink_savepoint_result *r)
+{
+    char size[CLI_NUMBER_MAX], count[CLI_NUMBER_MAX];
+
+    cli_say(cli, "%s: a canonical savepoint, %llu files, %s, %s entries of keyed state, from %s",
+            e->dir, (unsigned long long)r->file_count, cli_size_text(r->bytes, size),
+            cli_count_text(r->entries, count), from);
+    if (cli->json)
+        cli_print_json(json_pack("{s: o, s: o, s: I, s: I, s: I}", "path", text_json(e->dir), "from",
+                                 text_json(from), "files", (json_int_t)r->file_count, "bytes",
+                                 (json_int_t)r->bytes, "entries", (json_int_t)r->entries));
+    else
+        cli_print("%s\n", e->dir);
+}
+
+/* dir: of a snapshot that Flink wrote. */
+static enum rc of_flink(struct cli *cli, const struct export_request *e, const char *dir,
+                        const struct flink_savepoint_options *options,
+                        struct flink_savepoint_result *result, struct err *err)
+{
+    struct flink_snapshot from = {0};
+    enum rc rc = flink_snapshot_open(cli->env.fs, dir, &cli->rebase, cli->arena, &from, err);
+
+    if (rc == RC_OK)
+        rc = flink_savepoint_write(&cli->env, &from.meta, from.places, e->dir, options, result, err);
+    flink_snapshot_release(&from);
+    return rc;
+}
+
+static enum rc of_varve(struct cli *cli, const struct export_request *e, struct err *err)
+{
+    struct recovered from = {0};
+    enum rc rc = recovery_open(&cli->env, e->path, &(struct recovery_options){0}, &from, err);
+
+    if (rc == RC_OK)
+        rc = err_set(err, RC_UNSUPPORTED,
+                     "%s: --to flink-savepoint: only of snapshots that Flink wrote, yet", from.dir);
+    recovered_release(&from);
+    return rc;
+}
+
+int export_to_flink_savepoint(struct cli *cli, const struct export_request *e)
+{
+    struct flink_savepoint_result result = {0};
+    struct flink_savepoint_options options = {.scratch_dir = e->scratch, .progress = show};
+    struct err err = {0};
+    const char *dir;
+    enum rc rc;
+
+    if (e->key_group_count > 0)
+        return cli_error(cli, EXIT_USAGE, "--max-parallelism: with --to varve alone");
+    look_find_flink(cli, e->path, &dir);
+    options.progress_ctx = meter_new(cli);
+    rc = dir != NULL ? of_flink(cli, e, dir, &options, &result, &err) : of_varve(cli, e, &err);
+    meter_free(options.progress_ctx);
+    if (rc != RC_OK)
+        return cli_fail(cli, &err);
+    say_done(cli, e, dir, &result);
+    return EXIT_DONE;
+}
