@@ -1,6 +1,7 @@
 /* export_savepoint.c - varve export --to flink-savepoint. See export_to.h */
-#include "checkpoint/flink/flink_savepoint.h"
+#include "checkpoint/flink/flink_of_varve.h"
 #include "checkpoint/flink/flink_snapshot.h"
+#include "checkpoint/recovery.h"
 #include "job/cli/export_to.h"
 #include "job/cli/meter.h"
 #include "job/cli/state_look.h"
@@ -41,14 +42,23 @@ static enum rc of_flink(struct cli *cli, const struct export_request *e, const c
     return rc;
 }
 
-static enum rc of_varve(struct cli *cli, const struct export_request *e, struct err *err)
+static void say(void *ctx, const char *text)
+{
+    cli_say(ctx, "%s", text);
+}
+
+/* *dir: where it lies; in the command's arena. */
+static enum rc of_varve(struct cli *cli, const struct export_request *e, const char **dir,
+                        const struct flink_savepoint_options *options,
+                        struct flink_savepoint_result *result, struct err *err)
 {
     struct recovered from = {0};
     enum rc rc = recovery_open(&cli->env, e->path, &(struct recovery_options){0}, &from, err);
 
-    if (rc == RC_OK)
-        rc = err_set(err, RC_UNSUPPORTED,
-                     "%s: --to flink-savepoint: only of snapshots that Flink wrote, yet", from.dir);
+    if (rc == RC_OK) {
+        *dir = arena_strdup(cli->arena, from.dir);
+        rc = flink_of_varve(&cli->env, from.meta, e->dir, options, say, cli, result, err);
+    }
     recovered_release(&from);
     return rc;
 }
@@ -65,7 +75,8 @@ int export_to_flink_savepoint(struct cli *cli, const struct export_request *e)
         return cli_error(cli, EXIT_USAGE, "--max-parallelism: with --to varve alone");
     look_find_flink(cli, e->path, &dir);
     options.progress_ctx = meter_new(cli);
-    rc = dir != NULL ? of_flink(cli, e, dir, &options, &result, &err) : of_varve(cli, e, &err);
+    rc = dir != NULL ? of_flink(cli, e, dir, &options, &result, &err)
+                     : of_varve(cli, e, &dir, &options, &result, &err);
     meter_free(options.progress_ctx);
     if (rc != RC_OK)
         return cli_fail(cli, &err);

@@ -10,7 +10,7 @@ import sys
 import tarfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from varve import TESTS, check, main, same, test, varve, write
+from varve import BACKENDS, TESTS, Job, check, main, same, sequence, settings, test, varve, write
 
 ARCHIVE = os.path.join(TESTS, "conformance/golden/flink-state/snapshots.tar.xz")
 
@@ -147,6 +147,62 @@ def a_savepoint_of_a_savepoint_is_the_same_savepoint(where):
         return sorted(open(os.path.join(d, n), "rb").read() for n in os.listdir(d) if n != "_metadata")
 
     same(streams(where + "/a") == streams(where + "/b"), True, "streams are the same bytes")
+
+
+# ---- of a job of varve's -----------------------------------------------------------------------------------------------------------------
+
+
+def savepoint_of_a_job(where, backend, query, columns, more=""):
+    sql = settings(where, backend, 2, interval="1 h") + more + sequence("seq", 60000, 30000)
+    sql += "CREATE TABLE gone (%s) WITH ('connector' = 'blackhole');\nINSERT INTO gone %s;\n" % (columns, query)
+    job = Job(where, sql)
+    job.wait_rows(5000)
+    return job.stop(where + "/sp")
+
+
+def content(path, listed):
+    """Entries of a state without the names of columns, which Flink's serializers do not have, and the kinds of rows, which varve's do not."""
+    out = []
+    for r in rows(path, "--operator", listed["operator_id"], "--name", listed["state"]):
+        out.append(tuple(repr(v) for c, v in r.items() if not c.endswith(".kind")))
+    return sorted(out)
+
+
+SUMS = "SELECT MOD(id, 400), CAST(MOD(id, 7) AS STRING), MOD(id, 3) = 1, COUNT(*), MAX(id), MIN(CAST(id + 100000 AS STRING)), COUNT(DISTINCT MOD(id, 1201))"
+SUMS += " FROM seq GROUP BY MOD(id, 400), CAST(MOD(id, 7) AS STRING), MOD(id, 3) = 1"
+
+
+@test
+def state_of_a_varve_job_is_the_same_in_flinks_words(where):
+    for backend in BACKENDS:
+        at = "%s/%s" % (where, backend)
+        os.makedirs(at)
+        path = savepoint_of_a_job(at, backend, SUMS, "k BIGINT, s STRING, o BOOLEAN, n BIGINT, most BIGINT, least STRING, d BIGINT")
+        said = export(path, at + "/out")
+        code, text, err = varve("verify", "-q", at + "/out")
+        check(code == 0, "verify: exit code %d" % code, text, err)
+        theirs = {r["state"]: r for r in rows(path) if r["key_type"]}
+        ours = {r["state"]: r for r in rows(at + "/out") if r["key_type"]}
+        same(sorted(ours), sorted(theirs), backend + ": states")
+        check(len(ours) == 3, "too few kinds of states", ours)
+        count = 0
+        for name, listed in ours.items():
+            got, want = content(at + "/out", listed), content(path, theirs[name])
+            check(got == want, "%s: %s: %d entries instead of %d" % (backend, name, len(got), len(want)), got[:3], want[:3])
+            count += len(got)
+        same(said["entries"], count, "entries of --json")
+        check(count > 1000, "only %d entries" % count)
+
+
+@test
+def lists_of_a_varve_job_are_carried_along_and_said(where):
+    path = savepoint_of_a_job(where, "hashmap", "SELECT MOD(id, 9), COUNT(*) FROM seq GROUP BY MOD(id, 9)", "k BIGINT, n BIGINT")
+    code, out, err = varve("export", path, where + "/out", "--to", "flink-savepoint")
+    same((code, out), (0, where + "/out\n"), "the export\n" + err)
+    check("source-positions: carried as byte arrays, which no operator of Flink's reads" in err, "what nobody reads is not said", err)
+    same([r["state"] for r in rows(where + "/out") if not r["key_type"]].count("source-positions"), 1, "lists of positions")
+    uid = [r["operator"] for r in rows(where + "/out") if r["state"] == "accState"]
+    same(uid, [r["operator_id"] for r in rows(path) if r["state"] == "accState"], "uid of an operator without one: its id")
 
 
 def refused(where, path, code, words, *args):

@@ -1,5 +1,6 @@
-/* Types of keyed states, as a _metadata has them: taken apart, shown side by side, and fitted to the calls of a query. The input is
- * lines: key type, value type, bytes of a value, name of a further state, its value type. */
+/* Types of keyed states, as a _metadata has them: taken apart, shown side by side, fitted to the calls of a query,
+ * described as Flink does. The input is lines: key type, value type, bytes of a value, name of a further state, its value type. */
+#include "checkpoint/flink/flink_describe.h"
 #include "checkpoint/state_types.h"
 #include "job/operator/totals_fit.h"
 
@@ -52,6 +53,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 (void)!c->convert(c->ctx, from, to, &err);
             }
         }
+    buf_clear(&text);
+    err_clear(&err);
+    old[1].kind = size % 3 == 0 ? STATE_MAP : STATE_LIST;
+    if (old[1].name[0] != '\0' && strlen(old[1].name) < 256)
+        ASSERT(flink_describe_keyed(old, 2, &text, &err) == err.rc);
     buf_release(&text);
     arena_free(a);
     return 0;

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""check_flink.py - what scripts/check-flink runs: a real Flink restores what varve exported, goes on, and comes back, three times around; each time
+`varve state` reads what the formulas of the job say (Rounds.java). Then Flink's own classes read a varve job's totals out of its export (VarveRows.java).
+
+    check_flink.py [--short] COMMAND...        COMMAND runs Judge.java; VARVE_BIN is the program
+"""
+import collections
+import datetime
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e/lib"))
+from varve import BACKENDS, Job, check, same, sequence, settings, varve
+
+KEYS, RULES, BASE, HOUR = 300, 5, 1700000000000, 3600000
+GROUPS = 500  # keys of the varve job
+
+
+class Flink:
+    """One JVM with a cluster; answers line by line."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        same(self.line(), "READY", "the first line of the judge")
+
+    def line(self):
+        while True:
+            line = self.process.stdout.readline()
+            check(line, "the judge ended: exit code %s" % self.process.poll())
+            if line.split(" ")[0].strip() in ("READY", "SNAPSHOT", "FAILED", "ROW", "DONE"):
+                return line.rstrip("\n")
+
+    def ask(self, *words):
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
+        self.process.stdin.flush()
+        lines = [self.line()]
+        while lines[-1].startswith("ROW"):
+            lines.append(self.line())
+        check(not lines[-1].startswith("FAILED"), "Flink, asked %s: %s" % (words, lines[-1]))
+        return lines
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=60)
+
+
+# ---- the job of Rounds.java: what it holds after rounds 0 .. n - 1 --------------------------------------------------------
+
+
+def expected(parallelisms):
+    rounds = range(len(parallelisms))
+    last = rounds[-1]
+    e = collections.defaultdict(list)
+    windows = collections.defaultdict(int)
+    for k in range(KEYS):
+        key = "k%d" % k
+        e["keyed", "value"].append((key, k * 1000 + last))
+        e["keyed", "list"].append((key, [k + r for r in rounds]))
+        e["keyed", "map"] += [(key, "m%d" % r, k * r) for r in rounds] + [(key, "last", last)]
+        e["keyed", "reducing"].append((key, sum(k + r for r in rounds)))
+        e["keyed", "mean"].append((key, sum(k * r for r in rounds), len(rounds)))
+        e["keyed", "ttl"].append((key, k - last))
+        e["keyed", "_timer_state/event_user-timers"] += [(key, 4000000000000 + k + r * 1000000) for r in rounds]
+        if k % 3 == 0:
+            e["keyed", "_timer_state/processing_user-timers"].append((key, 5000000000000 + k))
+        at = BASE + k * 60000
+        windows["w%d" % (k % 10), at - at % HOUR] += k * len(rounds)
+    e["window", "window-contents"] = [(key, start, total) for (key, start), total in windows.items()]
+    e["window", "_timer_state/event_window-timers"] = [(key, start + HOUR - 1) for key, start in windows]
+    for uid, of in (("source", parallelisms), ("rules-source", [1] * len(parallelisms))):
+        items = [r * 100 + s for r in rounds for s in range(of[r])]
+        e[uid, "list"] = [(i,) for i in items]
+        e[uid, "union"] = [(-i,) for i in items]
+    e["broadcast", "rules"] = [("rule%d" % i, i * 100 + last) for i in range(RULES)] * parallelisms[-1]
+    return {name: sorted(rows) for name, rows in e.items()}
+
+
+def milliseconds(text):
+    t = datetime.datetime.strptime(text.rstrip("Z"), "%Y-%m-%d %H:%M:%S.%f")
+    return int((t - datetime.datetime(1970, 1, 1)) / datetime.timedelta(milliseconds=1))
+
+
+def shaped(name, r):
+    """A row of `varve state` as the formulas have it."""
+    if "timer" in r:
+        return (r["key"], milliseconds(r["timer"]))
+    if name == "window-contents":
+        return (r["key"], milliseconds(r["window_start"]), r["value"])
+    if name == "mean":
+        return (r["key"], r["value.f0"], r["value.f1"])
+    if name == "list" and "key" in r:
+        return (r["key"], json.loads(r["value"]))
+    return tuple(r[c] for c in ("key", "map_key", "value") if c in r)
+
+
+def rows(path, *args):
+    code, out, err = varve("state", "-q", path, "--format", "jsonl", *args, timeout=300)
+    check(code == 0, "varve state: exit code %d" % code, out, err)
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def compare(path, want, what):
+    for (uid, name), wanted in want.items():
+        got = sorted(shaped(name, r) for r in rows(path, "--operator", uid, "--name", name))
+        check(got == wanted, "%s: %s of %s: %d entries instead of %d" % (what, name, uid, len(got), len(wanted)),
+              "only here: %s" % [g for g in got if g not in wanted][:3], "missing: %s" % [w for w in wanted if w not in got][:3])
+
+
+def export(path, to):
+    code, out, err = varve("export", "-q", path, to, "--to", "flink-savepoint", timeout=300)
+    check(code == 0, "export of %s: exit code %d" % (path, code), out, err)
+    code, out, err = varve("verify", "-q", to, timeout=300)
+    check(code == 0, "verify of the export of %s: exit code %d" % (path, code), out, err)
+    return to
+
+
+def go_around(flink, where, steps, what):
+    """steps: (backend, parallelism, form of snapshot) of each round; what Flink wrote is exported, and the export is what it begins from next."""
+    restore, parallelisms = "-", []
+    for r, (backend, parallelism, form) in enumerate(steps):
+        parallelisms.append(parallelism)
+        taken = flink.ask("round", r, backend, parallelism, form, where + "/flink", restore)[-1].split(" ")[1]
+        named = "%s, round %d (%s, parallelism %d, %s)" % (what, r, backend, parallelism, form)
+        want = expected(parallelisms)
+        restore = export(taken, "%s/export-%d" % (where, r))
+        compare(restore, want, named + ", exported")
+        print("ok   %s" % named, flush=True)
+    # Whatever else was carried along is of no use if the last one cannot be restored.
+    flink.ask("round", len(steps), "hashmap", 1, "canonical", where + "/flink", restore)
+
+
+CHAINS = {
+    "rocksdb": [("rocksdb", 1, "checkpoint"), ("hashmap", 2, "checkpoint"), ("rocksdb", 3, "heap-timers"), ("rocksdb", 2, "native")],
+    "hashmap": [("hashmap", 3, "canonical"), ("rocksdb", 1, "canonical"), ("hashmap", 2, "native"), ("hashmap", 1, "checkpoint")],
+}
+
+
+# ---- a job of varve's ------------------------------------------------------------------------------------------------------
+
+
+def totals_of_varve(flink, where, backend):
+    """GROUP BY, stopped with a savepoint before its end; Flink reads the totals of every key."""
+    sql = settings(where, backend, 2, interval="1 h") + sequence("seq", 40000, 20000)
+    sql += "CREATE TABLE gone (k BIGINT, name STRING, n BIGINT, total BIGINT, most BIGINT) WITH ('connector' = 'blackhole');\n"
+    sql += "INSERT INTO gone SELECT k, name, COUNT(*), SUM(id), MAX(id) FROM (SELECT MOD(id, %d) AS k, " % GROUPS
+    sql += "'name of ' || CAST(MOD(id, %d) AS STRING) AS name, id FROM seq) GROUP BY k, name;\n" % GROUPS
+    os.makedirs(where)
+    job = Job(where, sql)
+    job.wait_rows(4 * GROUPS)
+    out = export(job.stop(where + "/sp"), where + "/exported")
+    listed = [r for r in rows(out) if r["state"] == "accState"]
+    same([r["entries"] for r in listed], [GROUPS], "keys")
+    for in_flink, parallelism in (("hashmap", 1), ("rocksdb", 2)):
+        lines = flink.ask("rows", listed[0]["operator"], GROUPS, 5, in_flink, parallelism, out)
+        theirs = {int(line.split(" ")[1]): [int(v) for v in line.split(" ")[2:]] for line in lines[:-1]}
+        same(sorted(theirs), list(range(GROUPS)), "keys that Flink reads")
+        for k, row in theirs.items():  # COUNT; low and high half of SUM, how many; MAX
+            check(len(row) == 5 and row[0] >= 3, "totals of key %d as Flink reads them: %s" % (k, row))
+            ids = [k + GROUPS * (i + (k == 0)) for i in range(row[0])]
+            same(row, [len(ids), sum(ids), 0, len(ids), max(ids)], "totals of key %d as Flink (%s, parallelism %d) reads them" % (k, in_flink, parallelism))
+    print("ok   totals of a varve job (%s), read by Flink" % backend, flush=True)
+
+
+def main():
+    short = sys.argv[1] == "--short"
+    command = sys.argv[2:] if short else sys.argv[1:]
+    where = tempfile.mkdtemp(prefix="varve-check-flink.")
+    try:
+        flink = Flink(command)
+        for name, steps in CHAINS.items():
+            if not short or name == "rocksdb":
+                go_around(flink, os.path.join(where, name), steps[:3] if short else steps, name)
+        for backend in ("rocksdb",) if short else BACKENDS:
+            totals_of_varve(flink, os.path.join(where, "varve-" + backend), backend)
+        flink.close()
+    finally:
+        if "KEEP" in os.environ:
+            print("files: %s" % where)
+        else:
+            shutil.rmtree(where, ignore_errors=True)
+
+
+main()
