@@ -180,13 +180,25 @@ enum rc foreign_scan_open(struct foreign_db *db, const char *family, struct key_
     return RC_OK;
 }
 
+/* RocksDB may read the beginning of the file behind a piece, which was not come to yet: then the
+ * proof says what the file is called where it came from. */
+static enum rc name_fault(struct foreign_scan *s, enum rc rc, const struct err *why, struct err *err)
+{
+    struct proof all = {.db = s->db};
+
+    RETURN_IF_ERR(rocks_cf_files(s->cf, prove_file, &all, err));
+    return err_set(err, rc, "%s", why->msg);
+}
+
 enum rc foreign_scan_next(struct foreign_scan *s, struct bytes *key, struct bytes *value,
                           struct err *err)
 {
+    struct err why = {0};
     enum rc rc = RC_OK;
 
-    while (s->it != NULL && !rocks_iter_next(s->it, key, value, &rc, err)) {
-        RETURN_IF_ERR(rc);
+    while (s->it != NULL && !rocks_iter_next(s->it, key, value, &rc, &why)) {
+        if (rc != RC_OK)
+            return name_fault(s, rc, &why, err);
         rocks_iter_free(s->it);
         s->it = NULL;
         if (s->rest.first <= s->rest.last)
