@@ -29,9 +29,14 @@ static void put_part(const char *word, const char *type, struct buf *out)
         buf_printf(out, ", %s %s", word, type);
 }
 
+/* A line end in it must not begin a line that looks like ours; the rest inspect_append_plain escapes. */
 static void put_name(struct bytes name, struct buf *out)
 {
-    buf_append(out, name.data, name.len);
+    for (size_t i = 0; i < name.len; i++)
+        if (name.data[i] == '\n')
+            buf_append_str(out, "\\x0a");
+        else
+            buf_append_u8(out, name.data[i]);
 }
 
 void inspect_flink_text(const struct flink_described *d, struct buf *out)

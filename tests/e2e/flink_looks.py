@@ -98,6 +98,20 @@ def a_description_that_is_damaged_is_said_and_stops_nothing(where):
     check(damaged > 4, "%d descriptions were damaged" % damaged)
 
 
+@test
+def a_name_with_a_line_end_begins_no_line_of_the_report(where):
+    unpack(where, "rocksdb-full")
+    for path in files_below(where + "/rocksdb-full"):
+        whole = open(path, "rb").read()
+        if b"VALUE_SERIALIZER" in whole:
+            with open(path, "wb") as f:
+                f.write(whole.replace(b"\0\x0avalue-long", b"\0\x0ax\n  size 1"))
+    snapshot = newest(where, "rocksdb-full")
+    code, text, _ = varve("inspect", snapshot)
+    check(code == 0 and "state x\\x0a  size 1: VALUE" in text, "exit code %d" % code, text)
+    same(len([line for line in text.splitlines() if line.startswith("  size ")]), 1, "lines of the size")
+
+
 def replaced(where, fixture, old, new):
     """The first file with these bytes, and where; others take their place."""
     unpack(where, fixture)
