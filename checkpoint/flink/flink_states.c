@@ -131,7 +131,15 @@ static enum rc check_state(struct reader *r, size_t at, const struct flink_state
                          : data_fault(r, at, err, "a %s state lacks %s", flink_state_word(s), lacks);
 }
 
-static enum rc read_state(struct reader *r, struct arena *arena, struct flink_state *s,
+/* Keyed state and operator state have their own kinds, and readers rely on it. */
+static bool belongs(bool keyed, int32_t kind)
+{
+    bool lists = kind == FLINK_STATE_OPERATOR || kind == FLINK_STATE_BROADCAST;
+
+    return kind >= FLINK_STATE_KEYED && kind <= FLINK_STATE_KEYED_V2 && keyed != lists;
+}
+
+static enum rc read_state(struct reader *r, bool keyed, struct arena *arena, struct flink_state *s,
                           struct err *err)
 {
     size_t at = r->pos;
@@ -139,8 +147,9 @@ static enum rc read_state(struct reader *r, struct arena *arena, struct flink_st
 
     RETURN_IF_ERR(data_utf(r, arena, &s->name, "name of a state", err));
     RETURN_IF_ERR(data_i32(r, &kind, "kind of a state", err));
-    if (kind < FLINK_STATE_KEYED || kind > FLINK_STATE_KEYED_V2)
-        return data_fault(r, at, err, "a state of kind %d", kind);
+    if (!belongs(keyed, kind))
+        return data_fault(r, at, err, "a state of kind %d among %s", kind,
+                          keyed ? "keyed state" : "operator state");
     s->kind = (enum flink_state_kind)kind;
     RETURN_IF_ERR(read_options(r, arena, s, err));
     RETURN_IF_ERR(read_serializers(r, arena, s, err));
@@ -195,8 +204,8 @@ static void name_state(const struct flink_state *s, size_t i, enum rc rc, struct
 }
 
 /* i16 n, n states, behind those that are there already. */
-static enum rc read_some(struct reader *r, struct arena *arena, struct flink_states *out,
-                         struct err *err)
+static enum rc read_some(struct reader *r, bool keyed, struct arena *arena,
+                         struct flink_states *out, struct err *err)
 {
     struct flink_state *all;
     size_t at = r->pos, total;
@@ -213,7 +222,7 @@ static enum rc read_some(struct reader *r, struct arena *arena, struct flink_sta
     for (; out->count < total && out->cut == NULL; out->count++) {
         struct flink_state *s = &all[out->count];
         struct err why = {0};
-        enum rc rc = read_state(r, arena, s, &why);
+        enum rc rc = read_state(r, keyed, arena, s, &why);
 
         if (rc == RC_OK)
             continue;
@@ -242,7 +251,7 @@ enum rc flink_states_keyed(struct reader *r, struct arena *arena, struct flink_s
                        r->what, out->version);
     RETURN_IF_ERR(data_bool(r, &out->compressed, "compression", err));
     RETURN_IF_ERR(flink_serializer_record(r, arena, &out->key, err));
-    return read_some(r, arena, out, err);
+    return read_some(r, true, arena, out, err);
 }
 
 enum rc flink_states_operator(struct reader *r, struct arena *arena, struct flink_states *out,
@@ -261,10 +270,10 @@ enum rc flink_states_operator(struct reader *r, struct arena *arena, struct flin
                        r->what, out->version);
     if (out->version >= 6)
         RETURN_IF_ERR(data_bool(r, &out->compressed, "compression", err));
-    RETURN_IF_ERR(read_some(r, arena, out, err));
+    RETURN_IF_ERR(read_some(r, false, arena, out, err));
     lists = out->count;
     if (out->cut == NULL)
-        RETURN_IF_ERR(read_some(r, arena, out, err));
+        RETURN_IF_ERR(read_some(r, false, arena, out, err));
     out->broadcast_count = out->count - lists;
     return RC_OK;
 }

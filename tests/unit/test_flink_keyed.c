@@ -284,6 +284,33 @@ START_TEST(lengths_are_written_where_neither_part_has_a_fixed_one)
 }
 END_TEST
 
+/* Lists have no namespace, which readers of keys take for granted (found by fuzz_flink_prove). */
+START_TEST(operator_state_among_keyed_state_is_refused)
+{
+    struct flink_states states;
+    struct reader r;
+    struct buf b = {0};
+    struct err err = {0};
+    uint8_t *kind;
+
+    put_header(&b, false, put_void);
+    kind = memmem(b.data, b.len, "\0\1v\0\0\0\0", 7);
+    ck_assert_ptr_nonnull(kind);
+    for (uint8_t k = 1; k <= 5; k += 1 + (k == 2)) {
+        kind[6] = k;
+        reader_init(&r, buf_bytes(&b), "header");
+        if (k == 4) { /* as the asynchronous API has it */
+            ck_assert_ok(flink_states_keyed(&r, arena, &states, &err));
+            continue;
+        }
+        ck_assert_rc_msg(flink_states_keyed(&r, arena, &states, &err), RC_CORRUPT,
+                         "among keyed state");
+        err = (struct err){0};
+    }
+    buf_release(&b);
+}
+END_TEST
+
 static void put_unknown(struct buf *b) /* with a body whose end nobody knows */
 {
     flink_composite(b, "org.example.OwnSerializer$Snapshot", 1);
@@ -453,6 +480,7 @@ TEST_MAIN("flink_keyed", tcase_add_checked_fixture(tc, setup, teardown); tcase_a
           tcase_add_test(tc, heap_checkpoint_gives_the_entries_of_a_savepoint);
           tcase_add_test(tc, lengths_are_written_where_neither_part_has_a_fixed_one);
           tcase_add_loop_test(tc, unknown_serializer_leaves_what_stands_before_it, 0, 4);
+          tcase_add_test(tc, operator_state_among_keyed_state_is_refused);
           tcase_add_test(tc, raw_timers_look_like_timers); tcase_add_test(tc, raw_state_of_another_kind_is_refused);
           tcase_add_loop_test(tc, cut_stream_is_refused_at_every_length, 0, 3);
           tcase_add_test(tc, entry_of_another_key_group_is_refused); tcase_add_test(tc, state_that_is_not_there_is_refused))
