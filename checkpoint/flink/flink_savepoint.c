@@ -1,4 +1,4 @@
-/* flink_savepoint.c - see flink_savepoint.h; keyed state: flink_savepoint_keyed.c */
+/* flink_savepoint.c - see flink_savepoint.h; keyed state: flink_savepoint_keyed.c, _regroup.c */
 #include "checkpoint/flink/flink_savepoint.h"
 
 #include "checkpoint/flink/flink_input.h"
@@ -144,6 +144,10 @@ static enum rc copy_subtask(struct flink_saving *v, const struct flink_operator 
     out->has_managed = out->managed.tag != 0;
     out->has_raw = out->raw.tag != 0;
     out->raw_keyed = (struct flink_keyed){.tag = FLINK_KEYED_NONE};
+    if (v->options->key_group_count > 0) {
+        out->managed_keyed = (struct flink_keyed){.tag = FLINK_KEYED_NONE};
+        return RC_OK;
+    }
     return flink_savepoint_keyed(v, op, from, &out->managed_keyed, err);
 }
 
@@ -163,6 +167,10 @@ static enum rc copy_operator(struct flink_saving *v, const struct flink_operator
         if (!from->subtasks[s].finished)
             rc = copy_subtask(v, from, &from->subtasks[s], &out->subtasks[s], err);
     }
+    if (rc == RC_OK && v->options->key_group_count > 0) {
+        out->max_parallelism = (int32_t)v->options->key_group_count;
+        rc = flink_savepoint_regroup(v, from, out, err);
+    }
     if (rc == RC_OK)
         return RC_OK;
     flink_id_hex(from->id, id);
@@ -170,6 +178,19 @@ static enum rc copy_operator(struct flink_saving *v, const struct flink_operator
     err_wrap(err, rc, "operator %s subtask %u", word.len > 0 ? buf_cstr(&word) : id, subtask);
     buf_release(&word);
     return rc;
+}
+
+/* What can't be done is said before anything is written. */
+static enum rc check_group_count(const struct flink_metadata *m, uint32_t count, struct err *err)
+{
+    if (count > FLINK_GROUPS_MAX)
+        return err_set(err, RC_INVALID, "max parallelism %u: at most %u", count, FLINK_GROUPS_MAX);
+    for (size_t i = 0; count > 0 && i < m->operator_count; i++)
+        if (m->operators[i].parallelism > (int32_t)count)
+            return err_set(err, RC_INVALID, "max parallelism %u: operator \"%s\" has parallelism %d",
+                           count, (const char *)m->operators[i].name.data,
+                           m->operators[i].parallelism);
+    return RC_OK;
 }
 
 static void count_groups(struct flink_saving *v, const struct flink_metadata *m)
@@ -207,7 +228,9 @@ enum rc flink_savepoint_write(const struct env *env, const struct flink_metadata
 
     *out = (struct flink_savepoint_result){0};
     count_groups(&v, m);
-    rc = flink_target_open(env, dir, &v.target, err);
+    rc = check_group_count(m, options->key_group_count, err);
+    if (rc == RC_OK)
+        rc = flink_target_open(env, dir, &v.target, err);
     if (rc == RC_OK) {
         rc = write_all(&v, m, err);
         if (rc != RC_OK)

@@ -15,6 +15,9 @@
 #include "checkpoint/flink/flink_view.h"
 
 struct flink_savepoint_options {
+    /* Flink's maxParallelism of all operators, from now on: each key goes into the group that its
+     * hash gives among so many. 0: as it is. Of snapshots of Flink's only. */
+    uint32_t key_group_count;
     const char *scratch_dir; /* a directory that is there; what is made below it goes again */
     /* After each key group of a subtask; NULL: nobody asks. */
     void (*progress)(void *ctx, uint64_t done_groups, uint64_t all_groups);
@@ -25,7 +28,8 @@ struct flink_savepoint_result {
     uint64_t entries;           /* of keyed state */
 };
 /* m and places: of the snapshot that is read. dir: as
- * flink_target_open. After any code but RC_OK the directory is gone, or has no `_metadata`. */
+ * flink_target_open. RC_INVALID: an operator's parallelism is above key_group_count; RC_UNSUPPORTED:
+ * keys whose hash only their class knows. After any code but RC_OK the directory is gone, or has no `_metadata`. */
 MUST_USE enum rc flink_savepoint_write(const struct env *env, const struct flink_metadata *m,
                                        struct flink_places *places, const char *dir,
                                        const struct flink_savepoint_options *options,

@@ -1,30 +1,6 @@
 /* Keyed state of a subtask into a canonical stream. See flink_savepoint.h. */
 #include "checkpoint/flink/flink_canonical.h"
-#include "checkpoint/flink/flink_keyed.h"
 #include "checkpoint/flink/flink_savepoint_priv.h"
-
-#define PARTS_MAX 2u /* what the backend keeps, and timers beside it */
-
-/* One handle: its states follow those of the ones before it. */
-struct part {
-    struct flink_reader *reader;
-    struct flink_scan *scan;
-    uint32_t first_state;
-    bool in_order;
-    struct bytes key, value; /* of the next entry; key.data NULL: the end */
-    uint32_t group;
-};
-struct subtask_copy {
-    struct flink_saving *v;
-    const struct flink_operator *op;
-    struct arena *arena; /* descriptions */
-    size_t count;
-    struct part parts[PARTS_MAX];
-    struct flink_header headers[PARTS_MAX];
-    struct flink_range range;
-    struct flink_file file;
-    struct flink_canonical stream;
-};
 
 /* The handle that a canonical savepoint can be made of; NULL: there is none. */
 static enum rc meant(const struct flink_keyed *h, const struct flink_keyed **out, struct err *err)
@@ -47,7 +23,7 @@ static enum rc meant(const struct flink_keyed *h, const struct flink_keyed **out
     return RC_OK;
 }
 
-static enum rc open_part(struct subtask_copy *c, const struct flink_keyed *from, bool raw,
+static enum rc open_part(struct flink_parts *c, const struct flink_keyed *from, bool raw,
                          struct err *err)
 {
     const struct flink_keyed *handle;
@@ -57,26 +33,27 @@ static enum rc open_part(struct subtask_copy *c, const struct flink_keyed *from,
                                         .raw = raw,
                                         .key_group_count = (uint32_t)c->op->max_parallelism,
                                         .arena = c->arena};
-    struct part *p = &c->parts[c->count];
+    struct flink_part *p = &c->parts[c->count];
+    size_t before = c->count;
 
     RETURN_IF_ERR(meant(from, &handle, err));
     if (handle == NULL)
         return RC_OK;
     source.handle = handle;
     RETURN_IF_ERR(flink_reader_open(&source, &p->reader, err));
-    RETURN_IF_ERR(flink_reader_header(p->reader, c->arena, &c->headers[c->count], err));
+    c->count++; /* it is closed with the others from here on */
+    RETURN_IF_ERR(flink_reader_header(p->reader, c->arena, &c->headers[before], err));
     p->in_order = flink_reader_form(p->reader) == FLINK_FORM_DATABASE;
-    p->first_state = c->count == 0 ? 0 : c->parts[0].first_state + c->headers[0].state_count;
-    if (c->count > 0 && (c->range.first != handle->range.first || c->range.count != handle->range.count))
+    p->first_state = before == 0 ? 0 : c->parts[0].first_state + c->headers[0].state_count;
+    if (before > 0 && (c->range.first != handle->range.first || c->range.count != handle->range.count))
         return err_set(err, RC_CORRUPT, "keyed state of key groups from %u on, timers of such from %u on",
                        c->range.first, handle->range.first);
     c->range = handle->range;
-    c->count++;
     return RC_OK;
 }
 
 /* No state has the name of another one: raw timers beside those that the backend keeps. */
-static enum rc check_names(const struct subtask_copy *c, struct err *err)
+static enum rc check_names(const struct flink_parts *c, struct err *err)
 {
     const struct flink_states *a, *b;
 
@@ -91,68 +68,8 @@ static enum rc check_names(const struct subtask_copy *c, struct err *err)
     return RC_OK;
 }
 
-static enum rc show_next(struct part *p, struct err *err)
-{
-    RETURN_IF_ERR(flink_scan_next(p->scan, &p->key, &p->value, err));
-    p->group = p->key.data == NULL ? UINT32_MAX : flink_scan_group(p->scan);
-    return RC_OK;
-}
-
-/* All parts' entries, key group by key group. */
-static enum rc copy_entries(struct subtask_copy *c, struct err *err)
-{
-    struct flink_saving *v = c->v;
-    uint32_t group = c->range.first;
-
-    for (;;) {
-        struct part *p = &c->parts[0];
-
-        for (size_t i = 1; i < c->count; i++)
-            p = c->parts[i].group < p->group ? &c->parts[i] : p;
-        if (p->group != group && v->options->progress != NULL)
-            v->options->progress(v->options->progress_ctx,
-                                 v->done_groups + (p->group == UINT32_MAX
-                                                       ? c->range.count
-                                                       : p->group - c->range.first),
-                                 v->all_groups);
-        group = p->group;
-        if (group == UINT32_MAX)
-            return RC_OK;
-        RETURN_IF_ERR(flink_canonical_add(&c->stream, p->first_state + flink_scan_state_id(p->scan),
-                                          p->key, p->value, p->in_order, err));
-        RETURN_IF_ERR(show_next(p, err));
-    }
-}
-
-static enum rc write_stream(struct subtask_copy *c, struct flink_keyed *out, struct err *err)
-{
-    static const struct key_group_range all = {0, UINT32_MAX};
-    struct arena *arena = c->v->arena;
-    struct buf description = {0};
-
-    *out = (struct flink_keyed){.tag = FLINK_KEYED_SAVEPOINT, .range = c->range};
-    out->handle_id = bytes_of_str("");
-    out->groups = ARENA_NEW(arena, struct flink_groups);
-    out->groups->range = c->range;
-    out->groups->offsets = ARENA_ARRAY(arena, c->range.count, int64_t);
-    for (size_t i = 0; i < c->count; i++) {
-        RETURN_IF_ERR(flink_scan_open_all(c->parts[i].reader, all, &c->parts[i].scan, err));
-        RETURN_IF_ERR(show_next(&c->parts[i], err));
-    }
-    flink_header_put(c->headers, c->count, &description);
-    flink_file_init(c->v->target, &c->file);
-    flink_canonical_begin(&c->stream, &c->file, buf_bytes(&description), c->range,
-                          keygroup_prefix_len((uint32_t)c->op->max_parallelism),
-                          out->groups->offsets);
-    buf_release(&description);
-    RETURN_IF_ERR(copy_entries(c, err));
-    RETURN_IF_ERR(flink_canonical_end(&c->stream, err));
-    c->v->result->entries += c->stream.entries;
-    return flink_file_finish(&c->file, arena, &out->groups->stream, err);
-}
-
 /* Raw timers without any service have nothing to say, not even their keys' type. */
-static void drop_empty(struct subtask_copy *c)
+static void drop_empty(struct flink_parts *c)
 {
     while (c->count > 0 && c->headers[c->count - 1].state_count == 0 &&
            c->headers[c->count - 1].key.len == 0) {
@@ -161,30 +78,118 @@ static void drop_empty(struct subtask_copy *c)
     }
 }
 
+enum rc flink_parts_open(struct flink_saving *v, const struct flink_operator *op,
+                         const struct flink_subtask *from, struct flink_parts *out,
+                         struct err *err)
+{
+    *out = (struct flink_parts){.v = v, .op = op, .arena = arena_new(0)};
+    RETURN_IF_ERR(open_part(out, &from->managed_keyed, false, err));
+    RETURN_IF_ERR(open_part(out, &from->raw_keyed, true, err));
+    drop_empty(out);
+    return check_names(out, err);
+}
+
+void flink_parts_close(struct flink_parts *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        flink_scan_close(p->parts[i].scan);
+        flink_reader_close(p->parts[i].reader);
+    }
+    arena_free(p->arena);
+    *p = (struct flink_parts){0};
+}
+
+enum rc flink_parts_begin(struct flink_parts *p, struct err *err)
+{
+    static const struct key_group_range all = {0, UINT32_MAX};
+
+    for (size_t i = 0; i < p->count; i++) {
+        RETURN_IF_ERR(flink_scan_open_all(p->parts[i].reader, all, &p->parts[i].scan, err));
+        p->parts[i].given = true;
+    }
+    return RC_OK;
+}
+
+enum rc flink_parts_next(struct flink_parts *p, struct flink_part **next, struct err *err)
+{
+    *next = NULL;
+    for (size_t i = 0; i < p->count; i++) {
+        struct flink_part *part = &p->parts[i];
+
+        if (part->given) {
+            part->given = false;
+            RETURN_IF_ERR(flink_scan_next(part->scan, &part->key, &part->value, err));
+            part->group = part->key.data == NULL ? UINT32_MAX : flink_scan_group(part->scan);
+        }
+        if (part->group != UINT32_MAX && (*next == NULL || part->group < (*next)->group))
+            *next = part;
+    }
+    if (*next != NULL)
+        (*next)->given = true;
+    return RC_OK;
+}
+
+/* ---- one stream ------------------------------------------------------------------------------ */
+
+static enum rc copy_entries(struct flink_parts *p, struct flink_canonical *stream, struct err *err)
+{
+    const struct flink_savepoint_options *options = p->v->options;
+    uint32_t group = p->range.first;
+    struct flink_part *next;
+
+    for (;;) {
+        RETURN_IF_ERR(flink_parts_next(p, &next, err));
+        if (next == NULL)
+            return RC_OK;
+        if (next->group != group && options->progress != NULL)
+            options->progress(options->progress_ctx,
+                              p->v->done_groups + next->group - p->range.first, p->v->all_groups);
+        group = next->group;
+        RETURN_IF_ERR(flink_canonical_add(stream, flink_part_state(next), next->key, next->value,
+                                          next->in_order, err));
+    }
+}
+
+static enum rc write_stream(struct flink_parts *p, struct flink_keyed *out, struct err *err)
+{
+    struct arena *arena = p->v->arena;
+    struct flink_canonical stream = {0};
+    struct buf description = {0};
+    struct flink_file f = {0};
+    enum rc rc;
+
+    *out = (struct flink_keyed){.tag = FLINK_KEYED_SAVEPOINT, .range = p->range};
+    out->groups = ARENA_NEW(arena, struct flink_groups);
+    out->groups->range = p->range;
+    out->groups->offsets = ARENA_ARRAY(arena, p->range.count, int64_t);
+    flink_header_put(p->headers, p->count, &description);
+    flink_file_init(p->v->target, &f);
+    flink_canonical_begin(&stream, &f, buf_bytes(&description), p->range,
+                          keygroup_prefix_len((uint32_t)p->op->max_parallelism),
+                          out->groups->offsets);
+    GOTO_IF_ERR(flink_parts_begin(p, err));
+    GOTO_IF_ERR(copy_entries(p, &stream, err));
+    GOTO_IF_ERR(flink_canonical_end(&stream, err));
+    p->v->result->entries += stream.entries;
+    rc = flink_file_finish(&f, arena, &out->groups->stream, err);
+out:
+    buf_release(&description);
+    flink_file_release(&f);
+    flink_canonical_release(&stream);
+    return rc;
+}
+
 enum rc flink_savepoint_keyed(struct flink_saving *v, const struct flink_operator *op,
                               const struct flink_subtask *from, struct flink_keyed *out,
                               struct err *err)
 {
-    struct subtask_copy c = {.v = v, .op = op, .arena = arena_new(0)};
-    enum rc rc;
+    struct flink_parts p;
+    enum rc rc = flink_parts_open(v, op, from, &p, err);
 
     *out = (struct flink_keyed){.tag = FLINK_KEYED_NONE};
-    GOTO_IF_ERR(open_part(&c, &from->managed_keyed, false, err));
-    GOTO_IF_ERR(open_part(&c, &from->raw_keyed, true, err));
-    drop_empty(&c);
-    GOTO_IF_ERR(check_names(&c, err));
-    if (c.count > 0)
-        rc = write_stream(&c, out, err);
-    v->done_groups += c.range.count;
-out:
-    flink_file_release(&c.file);
-    flink_canonical_release(&c.stream);
-    for (size_t i = 0; i < c.count; i++) {
-        flink_scan_close(c.parts[i].scan);
-        flink_reader_close(c.parts[i].reader);
-    }
-    if (c.count < PARTS_MAX && rc != RC_OK)
-        flink_reader_close(c.parts[c.count].reader);
-    arena_free(c.arena);
+    if (rc == RC_OK && p.count > 0)
+        rc = write_stream(&p, out, err);
+    v->done_groups += p.range.count;
+    flink_parts_close(&p);
     return rc;
 }

@@ -66,14 +66,17 @@ static enum rc of_varve(struct cli *cli, const struct export_request *e, const c
 int export_to_flink_savepoint(struct cli *cli, const struct export_request *e)
 {
     struct flink_savepoint_result result = {0};
-    struct flink_savepoint_options options = {.scratch_dir = e->scratch, .progress = show};
+    struct flink_savepoint_options options = {.key_group_count = e->key_group_count,
+                                              .scratch_dir = e->scratch,
+                                              .progress = show};
     struct err err = {0};
     const char *dir;
     enum rc rc;
 
-    if (e->key_group_count > 0)
-        return cli_error(cli, EXIT_USAGE, "--max-parallelism: with --to varve alone");
     look_find_flink(cli, e->path, &dir);
+    if (dir == NULL && e->key_group_count > 0)
+        return cli_error(cli, EXIT_USAGE,
+                         "--max-parallelism: of a snapshot of varve's own with --to varve first");
     options.progress_ctx = meter_new(cli);
     rc = dir != NULL ? of_flink(cli, e, dir, &options, &result, &err)
                      : of_varve(cli, e, &dir, &options, &result, &err);

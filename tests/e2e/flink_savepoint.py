@@ -95,6 +95,59 @@ def every_form_of_snapshot_becomes_a_savepoint_of_the_same_content(where):
     same(done, 18, "snapshots")
 
 
+def group_of(key, count):
+    """Of a text, as KeyGroupRangeAssignment has it."""
+    h = 0
+    units = key.encode("utf-16-le")
+    for unit in struct.unpack("<%dH" % (len(units) // 2), units):
+        h = (31 * h + unit) & 0xFFFFFFFF
+    c = h * 0xCC9E2D51 & 0xFFFFFFFF
+    c = (c << 15 | c >> 17) & 0xFFFFFFFF
+    c = c * 0x1B873593 & 0xFFFFFFFF
+    c = (c << 13 | c >> 19) & 0xFFFFFFFF
+    c = (c * 5 + 0xE6546B64 & 0xFFFFFFFF) ^ 4
+    c = (c ^ c >> 16) * 0x85EBCA6B & 0xFFFFFFFF
+    c = (c ^ c >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
+    c ^= c >> 16
+    c = c - (1 << 32) if c >= 1 << 31 else c
+    return abs(c) % count
+
+
+def without_group(path, listed):
+    return sorted(json.dumps({c: v for c, v in r.items() if c != "key_group"}, sort_keys=True)
+                  for r in rows(path, "--operator", listed["operator_id"], "--name", listed["state"]))
+
+
+@test
+def another_max_parallelism_moves_every_key_into_its_group(where):
+    unpack(where, ["rocksdb-incremental-inline", "rocksdb-incremental-heap-timers", "canonical-savepoint-compressed"])
+    for path, count in zip(snapshots(where), (60, 300, 32768)):
+        out = "%s/%d" % (where, count)
+        export(path, out, "--max-parallelism", str(count))
+        code, text, err = varve("verify", "-q", out)
+        check(code == 0, "verify: exit code %d" % code, text, err)
+        seen = 0
+        theirs = {(r["operator_id"], r["state"]): r for r in rows(path)}
+        for listed in rows(out):
+            same(listed["max_parallelism"], count, "max parallelism")
+            got, want = without_group(out, listed), without_group(path, theirs.pop((listed["operator_id"], listed["state"])))
+            check(got == want, "%s: %s: %d entries instead of %d" % (path, listed["state"], len(got), len(want)), got[:3], want[:3])
+            for r in rows(out, "--operator", listed["operator_id"], "--name", listed["state"]):
+                if isinstance(r.get("key"), str):
+                    same(r["key_group"], group_of(r["key"], count), "key group of %s" % r["key"])
+                    seen += 1
+        same(theirs, {}, "states that are not there")
+        check(seen > 3000, "only %d keys" % seen)
+
+
+@test
+def keys_whose_hash_only_their_class_knows_stay_where_they_are(where):
+    unpack(where, ["rocksdb-full"])
+    path = snapshots(where)[0]
+    refused(where, path, 2, ["operator keyed-pojo", "known to their class alone"], "--max-parallelism", "64")
+    refused(where, path, 2, ["max parallelism 1", "parallelism 2"], "--max-parallelism", "1")
+
+
 def entries(path, at):
     """Of one key group of a stream: (state id, key) in the order in which they lie."""
     with open(path, "rb") as f:

@@ -16,7 +16,7 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 
 /**
  * Real Flink in one JVM, driven by lines on stdin, each answered by one line:
- *     round R BACKEND PARALLELISM FORM DIR RESTORE   runs round R of Rounds from RESTORE (or -), takes a snapshot: SNAPSHOT path
+ *     round R BACKEND PARALLELISM FORM DIR RESTORE MAX   with a max parallelism runs round R of Rounds from RESTORE (or -), takes a snapshot: SNAPSHOT path
  *     rows UID KEYS FIELDS BACKEND PARALLELISM RESTORE   reads totals of varve's: lines ROW key value..., then DONE
  * FORM: checkpoint, heap-timers (a checkpoint too), canonical, native. What goes wrong: FAILED reason.
  */
@@ -85,7 +85,7 @@ public final class Judge {
         int parallelism = Integer.parseInt(a[3]);
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment(config(a[2], a[4], a[5]));
         Rounds.emitted.set(0);
-        int sources = Rounds.build(env, Integer.parseInt(a[1]), parallelism);
+        int sources = Rounds.build(env, Integer.parseInt(a[1]), parallelism, Integer.parseInt(a[7]));
         JobID id = submit(mc, env, a[6]);
         await(mc, id, () -> Rounds.emitted.get() == sources && isRunning(mc, id));
         String path = a[4].equals("canonical") || a[4].equals("native")

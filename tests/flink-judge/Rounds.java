@@ -182,9 +182,9 @@ final class Rounds {
     }
 
     /** How many source subtasks there are, each of which emits once. */
-    static int build(StreamExecutionEnvironment env, int round, int parallelism) {
+    static int build(StreamExecutionEnvironment env, int round, int parallelism, int maxParallelism) {
         env.setParallelism(parallelism);
-        env.setMaxParallelism(128);
+        env.setMaxParallelism(maxParallelism);
         DataStream<Tuple2<Integer, Integer>> in =
                 env.addSource(new Source(round, KEYS), "source", Types.TUPLE(Types.INT, Types.INT)).uid("source");
         DataStream<Tuple2<Integer, Integer>> rules =
