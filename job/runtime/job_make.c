@@ -140,7 +140,7 @@ static enum rc note_origin(struct job *job, const struct job_restore *restore, s
                              .started_wall_ms = job->start_wall_ms,
                              .from = job->plan.restored ? from->dir : ""};
     RETURN_IF_ERR(job_checkpoint_dir(job->config, root, err));
-    if (job->plan.restored)
+    if (job->plan.restored && !job->plan.from_flink)
         RETURN_IF_ERR(lineage_ancestors(job->env, from->dir, from->meta->job_id,
                                         root[0] == '\0' ? NULL : root, job->origin_arena, o, &parent,
                                         err));
@@ -162,10 +162,16 @@ static void describe_start(struct job *job)
         job->start_text = "from nothing";
         return;
     }
-    buf_printf(&text, "from %s (%s %llu of job \"%s\", %s)", job->plan.recovered.dir,
-               checkpoint_kind_is_savepoint(m->kind) ? "savepoint" : "checkpoint",
-               (unsigned long long)m->checkpoint_id, m->job_name, m->job_id);
-    if (m->sql != NULL && job->graph->sql != NULL && strcmp(m->sql, job->graph->sql) != 0)
+    if (job->plan.from_flink)
+        buf_printf(&text, "from %s (checkpoint %llu, written by Flink)%s%s", job->plan.recovered.dir,
+                   (unsigned long long)m->checkpoint_id,
+                   job->plan.import_dropped[0] == '\0' ? "" : "; dropped:",
+                   job->plan.import_dropped);
+    else
+        buf_printf(&text, "from %s (%s %llu of job \"%s\", %s)", job->plan.recovered.dir,
+                   checkpoint_kind_is_savepoint(m->kind) ? "savepoint" : "checkpoint",
+                   (unsigned long long)m->checkpoint_id, m->job_name, m->job_id);
+    if (!job->plan.from_flink && m->sql != NULL && job->graph->sql != NULL && strcmp(m->sql, job->graph->sql) != 0)
         buf_append_str(&text, "; its statements differ from these");
     if (m->kind == CHECKPOINT_TERMINATE)
         buf_append_str(&text, "; it was stopped with --drain: its windows were closed, and rows of "

@@ -173,8 +173,12 @@ static enum rc check_start(const struct env *env, const struct config *config,
                            const struct graph *graph, const struct job_restore *restore,
                            struct preflight *p, struct err *err)
 {
+    struct job_restore look = restore == NULL ? (struct job_restore){0} : *restore;
     struct state_budget budget;
-    enum rc rc = restore_plan_make(env, config, graph, restore, &p->plan, err);
+    enum rc rc;
+
+    look.look_only = true;
+    rc = restore_plan_make(env, config, graph, &look, &p->plan, err);
 
     if (rc == RC_OK)
         rc = state_budget_make(config, graph, fs_open_files_max(env->fs), &budget, err);

@@ -37,7 +37,12 @@ static void print_start(const struct preflight *p, struct buf *out)
 
     if (p->plan.recovered.dir == NULL && p->fault == NULL)
         buf_append_str(out, "start: fresh, nothing is restored\n");
-    if (m != NULL)
+    if (p->plan.from_flink && m != NULL)
+        buf_printf(out, "start: from %s (checkpoint %" PRIu64 ", written by Flink; NO_CLAIM: it stays as it is)\n%s%s%s",
+                   p->plan.recovered.dir, m->checkpoint_id,
+                   p->plan.import_dropped[0] == '\0' ? "" : "dropped:", p->plan.import_dropped,
+                   p->plan.import_dropped[0] == '\0' ? "" : "\n");
+    else if (m != NULL)
         buf_printf(out, "start: from %s (%s %" PRIu64 " of job %s, %s)\n", p->plan.recovered.dir,
                    kind_words(m), m->checkpoint_id, m->job_id,
                    p->plan.claim_mode == CLAIM_CLAIM ? "CLAIM: it becomes this job's"
@@ -45,9 +50,9 @@ static void print_start(const struct preflight *p, struct buf *out)
     for (size_t i = 0; i < p->plan.recovered.skip_count; i++)
         buf_printf(out, "passed over: %s: %s\n", p->plan.recovered.skips[i].path,
                    p->plan.recovered.skips[i].reason);
-    if (m != NULL && p->graph->sql != NULL && strcmp(m->sql, p->graph->sql) != 0)
+    if (m != NULL && !p->plan.from_flink && p->graph->sql != NULL && strcmp(m->sql, p->graph->sql) != 0)
         buf_append_str(out, "its statements differ from these\n");
-    if (m != NULL)
+    if (m != NULL && !p->plan.from_flink)
         buf_printf(out, "files: %" PRIu64 " named, %" PRIu64 " bytes; %zu missing or damaged\n",
                    p->sizes.file_count, p->sizes.full_bytes, p->plan.recovered.fault_count);
     for (size_t i = 0; i < p->plan.recovered.fault_count; i++) {
@@ -196,6 +201,22 @@ static json_t *start_json(const struct preflight *p)
     return o;
 }
 
+/* Of a snapshot of Flink's: a line of its own for each thing that nobody takes over. */
+static json_t *flink_json(const struct preflight *p)
+{
+    json_t *o = json_object(), *left = json_array();
+    const char *at = p->plan.import_dropped;
+
+    while (at != NULL && (at = strstr(at, "\n  ")) != NULL) {
+        const char *end = strchr(at += 3, '\n');
+        size_t len = end == NULL ? strlen(at) : (size_t)(end - at);
+
+        add(left, text_json(arena_strndup(p->arena, at, len)));
+    }
+    put(o, "dropped", left);
+    return o;
+}
+
 static json_t *skips_json(const struct recovered *r)
 {
     json_t *list = json_array();
@@ -301,6 +322,7 @@ json_t *preflight_json(const struct preflight *p)
     put(o, "would_start", json_boolean(p->fault == NULL));
     put(o, "reason", text_or_null(p->fault));
     put(o, "start", start_json(p));
+    put(o, "flink", p->plan.from_flink ? flink_json(p) : json_null());
     put(o, "passed_over", skips_json(&p->plan.recovered));
     put(o, "files", files_json(p));
     put(o, "dropped", dropped_json(p));

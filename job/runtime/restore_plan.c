@@ -4,9 +4,11 @@
 #include "checkpoint/discard.h"
 #include "checkpoint/layout.h"
 #include "job/runtime/inflight_assign.h"
+#include "job/runtime/restore_flink.h"
 
 void restore_plan_release(struct restore_plan *p)
 {
+    restore_flink_forget(p);
     recovered_release(&p->recovered);
     arena_free(p->arena);
     *p = (struct restore_plan){0};
@@ -279,7 +281,11 @@ static enum rc find_snapshot(const struct env *env, const struct config *config,
     if (path == NULL && config_has(config, OPT_RESTORE_PATH))
         path = config_string(config, OPT_RESTORE_PATH);
     if (path != NULL && path[0] != '\0') { /* '' is how SET says: from nothing */
+        char dir[FS_PATH_MAX];
+
         p->restored = true;
+        if (restore_flink_find(env, path, dir))
+            return restore_flink(env, config, g, dir, restore != NULL && restore->look_only, p, err);
         options.preferred_name = g->job_name;
         return recovery_open(env, path, &options, &p->recovered, err);
     }

@@ -15,6 +15,11 @@ struct restore_plan {
     enum claim_mode claim_mode;
     bool allow_non_restored;
     uint32_t key_group_count; /* to run with: the snapshot's, unless it has none */
+    bool from_flink;          /* Flink wrote the snapshot: restore_flink.h has read it into one of ours */
+    const char *import_dropped; /* of such a one: state that nobody takes over, a line each behind "\n" */
+    const struct env *import_env; /* of the directory that it was read into; "": none */
+    char import_dir[FS_PATH_MAX];
+    struct fs_file *import_lock;
     struct arena *arena;
     struct assignment assignment; /* operators in order of vertices and chains */
 };

@@ -8,6 +8,7 @@
 #include "base/scratch.h"
 #include "checkpoint/layout.h"
 #include "job/runtime/by_hand.h"
+#include "job/runtime/restore_flink.h"
 
 #include <stdio.h>
 
@@ -587,6 +588,8 @@ static enum rc initialize(struct job *job, struct err *err)
         return RC_OK;
     RETURN_IF_ERR(storage_restore(job->storage, p->recovered.meta, p->recovered.dir,
                                   p->claim_mode == CLAIM_CLAIM, p->recovered.arena, err));
+    if (storage_job_dir(job->storage) != NULL) /* its files are the job's own now */
+        restore_flink_forget(p);
     driver_restored(job->driver, p->recovered.meta, p->recovered.dir, p->claim_mode == CLAIM_CLAIM);
     return RC_OK;
 }

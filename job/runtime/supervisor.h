@@ -38,6 +38,7 @@ struct job_restore {
     const char *const *earlier;
     enum claim_mode claim_mode;
     bool allow_non_restored; /* -n */
+    bool look_only;          /* what would be restored: nothing is written (preflight.h) */
 };
 
 struct job; /* opaque */

@@ -1,0 +1,22 @@
+/* restore_flink.h - a job that goes on from a snapshot of Flink's (checkpoint/flink/flink_import.h): it
+ * is read into a savepoint of ours first, in a directory of the job's own beside its checkpoints, and
+ * that is restored. The directory goes once the job has its files, or with the job where it keeps none;
+ * one that a crash left, with the next of its kind. Thread: any. */
+#ifndef VARVE_JOB_RUNTIME_RESTORE_FLINK_H
+#define VARVE_JOB_RUNTIME_RESTORE_FLINK_H
+
+#include "job/runtime/restore_plan.h"
+
+/* Whether `uri` is a snapshot that Flink wrote, or the directory of a job of Flink's: its newest
+ * complete one. dir: where its `_metadata` lies. What cannot be looked at is none. */
+bool restore_flink_find(const struct env *env, const char *uri, char dir[FS_PATH_MAX]);
+
+/* Fills p->recovered from the snapshot in `dir`. look_only: decides, but reads no keys and writes
+ * nothing; handles of the tree have no files then. RC_INVALID: it does not fit, or is to be claimed. */
+MUST_USE enum rc restore_flink(const struct env *env, const struct config *config,
+                               const struct graph *g, const char *dir, bool look_only,
+                               struct restore_plan *p, struct err *err);
+/* The directory is not needed any more; a no-op when there is none. */
+void restore_flink_forget(struct restore_plan *p);
+
+#endif
