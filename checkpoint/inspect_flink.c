@@ -1,23 +1,23 @@
 /* inspect_flink.c - the states of a snapshot that Flink wrote, in each form of the report. */
-#include "checkpoint/flink/flink_described.h"
+#include "checkpoint/flink/flink_inventory.h"
 #include "checkpoint/flink/flink_json.h"
 #include "checkpoint/inspect_priv.h"
 
 #include <inttypes.h>
 
-#define REASONS_SHOWN 8u /* of an operator in text and page: subtasks tend to have the same trouble */
+#define REASONS_SHOWN 8u /* of an operator: its subtasks tend to have the same trouble */
 
-const struct flink_described *inspect_describe_flink(const struct inspect *in,
-                                                     const struct snapshot_view *v,
-                                                     const struct flink_metadata *m,
-                                                     struct arena *arena)
+const struct flink_inventory *inspect_flink_states(const struct inspect *in,
+                                                   const struct snapshot_view *v,
+                                                   const struct flink_metadata *m,
+                                                   struct arena *arena)
 {
     struct flink_places *places =
         flink_places_new(in->env->fs, m, v->dir, in->options->rebase, arena);
-    struct flink_described *all = ARENA_ARRAY(arena, m->operator_count + 1, struct flink_described);
+    struct flink_inventory *all = ARENA_ARRAY(arena, m->operator_count + 1, struct flink_inventory);
 
     for (size_t i = 0; i < m->operator_count; i++)
-        flink_describe(in->env->fs, &m->operators[i], places, arena, &all[i]);
+        flink_inventory_make(in->env->fs, &m->operators[i], places, arena, &all[i]);
     return all;
 }
 
@@ -39,10 +39,10 @@ static void put_name(struct bytes name, struct buf *out)
             buf_append_u8(out, name.data[i]);
 }
 
-void inspect_flink_text(const struct flink_described *d, struct buf *out)
+void inspect_flink_text(const struct flink_inventory *d, struct buf *out)
 {
     for (size_t i = 0; i < d->count; i++) {
-        const struct flink_described_state *s = &d->states[i];
+        const struct flink_inventory_state *s = &d->states[i];
 
         buf_append_str(out, "    state ");
         put_name(s->name, out);
@@ -74,12 +74,12 @@ static json_t *text_or_null(const char *s)
     return s == NULL ? json_null() : flink_text_json(bytes_of_str(s));
 }
 
-void inspect_flink_json(const struct flink_described *d, json_t *operator)
+void inspect_flink_json(const struct flink_inventory *d, json_t *operator)
 {
     json_t *states = json_array(), *undescribed = json_array(), *o;
 
     for (size_t i = 0; i < d->count; i++) {
-        const struct flink_described_state *s = &d->states[i];
+        const struct flink_inventory_state *s = &d->states[i];
 
         o = json_object();
         put(o, "name", flink_text_json(s->name));
@@ -114,10 +114,10 @@ static void put_code(const char *word, const char *type, struct buf *out)
     buf_append_str(out, "</code>");
 }
 
-void inspect_flink_html(const struct flink_described *d, struct arena *arena, struct buf *out)
+void inspect_flink_html(const struct flink_inventory *d, struct arena *arena, struct buf *out)
 {
     for (size_t i = 0; i < d->count; i++) {
-        const struct flink_described_state *s = &d->states[i];
+        const struct flink_inventory_state *s = &d->states[i];
 
         buf_append_str(out, "<div>state <code>");
         html_text(flink_c_text(arena, s->name), out);

@@ -3,7 +3,7 @@
  * Tables are cut at a number of lines, and say so: a browser is to open the page of any directory.
  * Every text that came from a file goes through html_text. The charts are inspect_html_svg.c's. */
 #include "base/utf8.h"
-#include "checkpoint/flink/flink_described.h"
+#include "checkpoint/flink/flink_inventory.h"
 #include "checkpoint/inspect_priv.h"
 #include "checkpoint/snapshot_list.h"
 
@@ -167,7 +167,7 @@ static void print_in_flight(const struct operator_meta *op, struct buf *out)
 
 /* flink: its states where Flink wrote it; NULL. */
 static void print_operator(const struct inspect *in, const struct operator_meta *op,
-                           const struct flink_described *flink, struct arena *arena,
+                           const struct flink_inventory *flink, struct arena *arena,
                            struct buf *out)
 {
     struct metadata_sizes sizes = {0};
@@ -219,8 +219,8 @@ static void print_inside(const struct inspect *in, const struct snapshot_view *v
                          const struct checkpoint_metadata *m, struct buf *out)
 {
     struct arena *arena = m->flink == NULL ? NULL : arena_new(0);
-    const struct flink_described *flink =
-        m->flink == NULL ? NULL : inspect_describe_flink(in, v, m->flink, arena);
+    const struct flink_inventory *flink =
+        m->flink == NULL ? NULL : inspect_flink_states(in, v, m->flink, arena);
 
     buf_append_str(out, "<div class=wide><table><tr><th>operator<th>uid or id<th class=n>"
                         "parallelism<th class=n>max<th class=n>keys<th class=n>full<th class=n>new"

@@ -2,7 +2,7 @@
  *
  * Their schema is docs/inspect.schema.json. One line for each element of the long lists. */
 #include "base/json.h"
-#include "checkpoint/flink/flink_described.h"
+#include "checkpoint/flink/flink_inventory.h"
 #include "checkpoint/flink/flink_json.h"
 #include "checkpoint/inspect_priv.h"
 #include "checkpoint/snapshot_list.h"
@@ -239,7 +239,7 @@ static void put_flink_states(const struct inspect *in, const struct snapshot_vie
                              const struct flink_metadata *m, json_t *operators)
 {
     struct arena *arena = arena_new(0);
-    const struct flink_described *all = inspect_describe_flink(in, v, m, arena);
+    const struct flink_inventory *all = inspect_flink_states(in, v, m, arena);
 
     for (size_t i = 0; i < m->operator_count; i++)
         inspect_flink_json(&all[i], json_array_get(operators, i));

@@ -91,17 +91,17 @@ extern const struct inspect_printer inspect_text, inspect_json, inspect_html;
 json_t *inspect_outside(const struct inspect *in, const struct snapshot_view *v,
                         const struct checkpoint_metadata *m);
 
-/* What states a snapshot that Flink wrote has: one description for each of its operators, in `arena`,
- * and how each form shows one (inspect_flink.c). */
+/* What states a snapshot that Flink wrote has: an inventory of each of its operators, in `arena`, and
+ * how each form shows one (inspect_flink.c). */
 struct flink_metadata;
-struct flink_described;
-const struct flink_described *inspect_describe_flink(const struct inspect *in,
-                                                     const struct snapshot_view *v,
-                                                     const struct flink_metadata *m,
-                                                     struct arena *arena);
-void inspect_flink_text(const struct flink_described *d, struct buf *out);
-void inspect_flink_json(const struct flink_described *d, json_t *operator);
-void inspect_flink_html(const struct flink_described *d, struct arena *arena, struct buf *out);
+struct flink_inventory;
+const struct flink_inventory *inspect_flink_states(const struct inspect *in,
+                                                   const struct snapshot_view *v,
+                                                   const struct flink_metadata *m,
+                                                   struct arena *arena);
+void inspect_flink_text(const struct flink_inventory *d, struct buf *out);
+void inspect_flink_json(const struct flink_inventory *d, json_t *operator);
+void inspect_flink_html(const struct flink_inventory *d, struct arena *arena, struct buf *out);
 
 /* ---- what printers share -------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* inspect_text.c - the report for people. */
-#include "checkpoint/flink/flink_described.h"
+#include "checkpoint/flink/flink_inventory.h"
 #include "checkpoint/flink/flink_text.h"
 #include "checkpoint/inspect_priv.h"
 #include "checkpoint/snapshot_list.h"
@@ -168,7 +168,7 @@ static void print_subtask(const struct inspect *in, const struct subtask_state *
 
 static void print_operator(const struct inspect *in, const struct operator_meta *op,
                            const struct flink_operator *flink,
-                           const struct flink_described *described, struct buf *out)
+                           const struct flink_inventory *described, struct buf *out)
 {
     struct metadata_sizes sizes = {0};
     char full[TEXT_MAX], new[TEXT_MAX];
@@ -199,8 +199,8 @@ static void print_operators(const struct inspect *in, const struct snapshot_view
                             const struct checkpoint_metadata *m, struct buf *out)
 {
     struct arena *arena = m->flink == NULL ? NULL : arena_new(0);
-    const struct flink_described *all =
-        m->flink == NULL ? NULL : inspect_describe_flink(in, v, m->flink, arena);
+    const struct flink_inventory *all =
+        m->flink == NULL ? NULL : inspect_flink_states(in, v, m->flink, arena);
 
     for (size_t i = 0; i < m->operator_count; i++) {
         const struct flink_operator *flink = m->flink == NULL ? NULL : &m->flink->operators[i];

@@ -186,6 +186,18 @@ def the_same_state_in_another_form_has_no_difference(where, fixture):
             same((r["added"], r["changed"], r["removed"]), (0, 0, 0), "difference of %s %s" % name)
 
 
+@test
+def what_is_exported_has_no_difference_from_its_source(where):
+    unpack(where, "rocksdb-incremental")
+    source, copy = newest(where, "rocksdb-incremental"), where + "/copy"
+    code, _, err = varve("export", source, copy, "--to", "flink-savepoint")
+    same(code, 0, "exit code of export: " + err)
+    rows, _ = difference(source, copy)
+    same(sum(r["added"] + r["changed"] + r["removed"] for r in rows.values()), 0, "differences")
+    check(len(rows) == 17 and sum(r["same"] for r in rows.values()) == 11210, "too few", rows)
+    same(verify(copy)["faults"], [], "faults of the copy")
+
+
 def put_there(where, round_, uid):
     rows = map(json.loads, read(where + "/contents-after-round-%d.jsonl" % round_).splitlines())
     return {str(r["key"]): r for r in rows if r["uid"] == uid}

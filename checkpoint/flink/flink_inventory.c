@@ -1,5 +1,5 @@
-/* flink_described.c - see flink_described.h */
-#include "checkpoint/flink/flink_described.h"
+/* flink_inventory.c - see flink_inventory.h */
+#include "checkpoint/flink/flink_inventory.h"
 
 #include "checkpoint/flink/flink_lists.h"
 
@@ -8,7 +8,7 @@ struct describing {
     const struct flink_operator *op;
     struct flink_places *places;
     struct arena *arena;
-    struct flink_described *out;
+    struct flink_inventory *out;
     size_t state_cap, undescribed_cap;
     bool raw_known; /* a subtask has said what its raw keyed state is */
 };
@@ -64,7 +64,7 @@ static void *room(struct describing *d, void *items, size_t count, size_t *cap, 
     return more;
 }
 
-static bool is_listed(const struct flink_described *out, struct bytes name, const char *form)
+static bool is_listed(const struct flink_inventory *out, struct bytes name, const char *form)
 {
     for (size_t i = 0; i < out->count; i++)
         if (bytes_eq(out->states[i].name, name) && strcmp(out->states[i].form, form) == 0)
@@ -72,9 +72,9 @@ static bool is_listed(const struct flink_described *out, struct bytes name, cons
     return false;
 }
 
-static void add_state(struct describing *d, struct flink_described_state s)
+static void add_state(struct describing *d, struct flink_inventory_state s)
 {
-    struct flink_described *out = d->out;
+    struct flink_inventory *out = d->out;
 
     s.name = arena_bytes_copy(d->arena, s.name);
     out->states = room(d, out->states, out->count, &d->state_cap, sizeof *out->states);
@@ -84,7 +84,7 @@ static void add_state(struct describing *d, struct flink_described_state s)
 static void add_undescribed(struct describing *d, uint32_t subtask, const char *part,
                             const char *reason)
 {
-    struct flink_described *out = d->out;
+    struct flink_inventory *out = d->out;
 
     out->undescribed =
         room(d, out->undescribed, out->undescribed_count, &d->undescribed_cap,
@@ -105,7 +105,7 @@ static void add_keyed(struct describing *d, const struct flink_reader *r)
 
         if (is_listed(d->out, s->name, form))
             continue;
-        add_state(d, (struct flink_described_state){
+        add_state(d, (struct flink_inventory_state){
                          .name = s->name,
                          .kind = flink_keyed_word(flink_reader_form(r), s),
                          .form = form,
@@ -166,7 +166,7 @@ static void describe_lists(struct describing *d, const struct flink_operator_sta
 
         if (is_listed(d->out, list->name, ""))
             continue;
-        add_state(d, (struct flink_described_state){
+        add_state(d, (struct flink_inventory_state){
                          .name = list->name,
                          .kind = flink_list_word(list),
                          .form = "",
@@ -179,12 +179,13 @@ static void describe_lists(struct describing *d, const struct flink_operator_sta
     flink_lists_close(lists);
 }
 
-void flink_describe(struct fs *fs, const struct flink_operator *op, struct flink_places *places,
-                    struct arena *arena, struct flink_described *out)
+void flink_inventory_make(struct fs *fs, const struct flink_operator *op,
+                          struct flink_places *places, struct arena *arena,
+                          struct flink_inventory *out)
 {
     struct describing d = {.fs = fs, .op = op, .places = places, .arena = arena, .out = out};
 
-    *out = (struct flink_described){0};
+    *out = (struct flink_inventory){0};
     for (size_t i = 0; i < op->subtask_count; i++) {
         const struct flink_subtask *s = &op->subtasks[i];
 

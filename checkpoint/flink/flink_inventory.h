@@ -1,17 +1,17 @@
-/* flink_described.h - what states an operator in a snapshot of Flink's has, as their descriptions
+/* flink_inventory.h - what states an operator in a snapshot of Flink's has, as their descriptions
  * say: for who looks at it, without their entries.
  *
  * Read are the descriptions of every subtask's state, some kilobytes each; of timers in raw keyed
  * state, which stand between their entries, those of one subtask. One that cannot be read is kept
  * with its reason and stops nothing. Thread: any.
  */
-#ifndef VARVE_CHECKPOINT_FLINK_FLINK_DESCRIBED_H
-#define VARVE_CHECKPOINT_FLINK_FLINK_DESCRIBED_H
+#ifndef VARVE_CHECKPOINT_FLINK_FLINK_INVENTORY_H
+#define VARVE_CHECKPOINT_FLINK_FLINK_INVENTORY_H
 
 #include "base/fs.h"
 #include "checkpoint/flink/flink_keyed.h"
 
-struct flink_described_state {
+struct flink_inventory_state {
     struct bytes name;
     const char *kind; /* Flink's words: flink_keyed_word, flink_list_word */
     const char *form; /* "database", "canonical", "heap", "raw"; of operator state "" */
@@ -24,13 +24,15 @@ struct flink_undescribed {
     const char *part; /* "keyed state", "raw keyed state", "operator state" */
     const char *reason;
 };
-struct flink_described {
+struct flink_inventory {
     size_t count, undescribed_count;
-    struct flink_described_state *states; /* each name once for each part, as its first subtask has it */
+    /* Each name once for each part, as its first subtask has it. */
+    struct flink_inventory_state *states;
     struct flink_undescribed *undescribed;
 };
 /* places know every stream of the snapshot. Everything in `arena`. */
-void flink_describe(struct fs *fs, const struct flink_operator *op, struct flink_places *places,
-                    struct arena *arena, struct flink_described *out);
+void flink_inventory_make(struct fs *fs, const struct flink_operator *op,
+                          struct flink_places *places, struct arena *arena,
+                          struct flink_inventory *out);
 
 #endif
