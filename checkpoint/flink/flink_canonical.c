@@ -80,7 +80,7 @@ static enum rc put_run(struct flink_canonical *c, struct err *err)
 {
     for (size_t i = 0; i < c->run_count; i++)
         c->items[i].key = c->run.data + c->items[i].at;
-    if (!c->run_in_order)
+    if (!c->run_in_order && c->run_count > 1)
         qsort(c->items, c->run_count, sizeof *c->items, by_state_and_key);
     for (size_t i = 0; i < c->run_count; i++) {
         const struct flink_entry_at *e = &c->items[i];
