@@ -2,6 +2,7 @@
  *
  * The same columns as for varve's own where they mean the same; types are the names of Flink's
  * serializers, kinds are Flink's words. */
+#include "checkpoint/flink/flink_files.h"
 #include "checkpoint/flink/flink_key.h"
 #include "checkpoint/flink/flink_lists.h"
 #include "checkpoint/flink/flink_source.h"
@@ -15,23 +16,6 @@
 #include <inttypes.h>
 
 /* ---- which snapshot -------------------------------------------------------------------------- */
-
-static bool is_flink(struct fs *fs, const char *dir)
-{
-    struct fs_file *f = NULL;
-    struct err ignored = {0};
-    char path[FS_PATH_MAX];
-    uint8_t magic[4];
-    size_t got = 0;
-
-    if (path_join(path, sizeof path, dir, LAYOUT_METADATA, &ignored) != RC_OK ||
-        fs_open_read(fs, path, &f, &ignored) != RC_OK)
-        return false;
-    if (fs_read_at(f, 0, magic, sizeof magic, &got, &ignored) != RC_OK)
-        got = 0;
-    fs_abandon(&f);
-    return got == sizeof magic && flink_metadata_recognise(bytes_of(magic, sizeof magic));
-}
 
 /* When its `_metadata` was written; INT64_MIN: that cannot be seen. */
 static int64_t written_ms(struct fs *fs, const char *dir)
@@ -54,6 +38,7 @@ void look_find_flink(struct cli *cli, const char *path, const char **dir)
     struct err ignored = {0};
     const struct listed_snapshot *newest = NULL;
     int64_t newest_ms = INT64_MIN;
+    const char *why;
 
     *dir = NULL;
     if (snapshot_list_make(fs, path, cli->arena, &list, &ignored) != RC_OK)
@@ -69,7 +54,7 @@ void look_find_flink(struct cli *cli, const char *path, const char **dir)
         newest = item;
         newest_ms = ms;
     }
-    if (newest != NULL && is_flink(fs, newest->dir))
+    if (newest != NULL && flink_snapshot_directory(fs, newest->dir, cli->arena, &why))
         *dir = newest->dir;
 }
 

@@ -246,6 +246,9 @@ def a_metadata_whose_first_bytes_are_damaged_is_flinks(where):
     check(len(fault) == 1 and "a _metadata of Flink's that is damaged" in fault[0]["reason"], "not said", fault)
     code, _, err = varve("orphans", "--delete", "--min-age", "0 ms", directory)
     check(code != 0 and "Flink holds no lock" in err, "exit code %d" % code, err)
+    for verb in (["state", directory], ["diff", "--state", directory, directory]):
+        code, _, err = varve(*verb)
+        check(code == 1 and path in err and "Flink's" in err, "%s: exit code %d" % (verb[0], code), err)
 
 
 @test
