@@ -57,12 +57,54 @@ static enum rc take_state(struct flink_scan *s, uint16_t id, struct err *err)
 
 /* ---- canonical ------------------------------------------------------------------------------- */
 
+/* An entry that the window shows whole; false: it does not, or it is wrong. */
+static bool take_shown(struct flink_scan *s, struct bytes shown)
+{
+    uint32_t key_len, value_len;
+
+    if (shown.len < 8)
+        return false;
+    key_len = get_be32(shown.data);
+    if (key_len < s->reader->prefix_len || key_len > shown.len - 8)
+        return false;
+    value_len = get_be32(shown.data + 4 + key_len);
+    if (value_len > shown.len - 8 - key_len)
+        return false;
+    buf_clear(&s->key);
+    buf_append(&s->key, shown.data + 4, key_len);
+    buf_clear(&s->value);
+    buf_append(&s->value, shown.data + 8 + key_len, value_len);
+    flink_input_skip(s->reader->in, 8 + (size_t)key_len + value_len);
+    return true;
+}
+
+static enum rc take_entry(struct flink_scan *s, struct err *err)
+{
+    struct flink_input *in = s->reader->in;
+    struct bytes b, shown;
+    uint32_t len;
+
+    RETURN_IF_ERR(flink_input_want(in, 8, &shown, err));
+    if (take_shown(s, shown))
+        return RC_OK;
+    RETURN_IF_ERR(take_count(in, &len, "length of a key", err));
+    if (len < s->reader->prefix_len)
+        return err_set(err, RC_CORRUPT, "%s: before %" PRIu64 ": a key of %u bytes",
+                       flink_input_name(in), flink_input_offset(in), len);
+    RETURN_IF_ERR(flink_input_take(in, len, &b, "key", err));
+    buf_clear(&s->key);
+    buf_append(&s->key, b.data, b.len);
+    RETURN_IF_ERR(take_count(in, &len, "length of a value", err));
+    RETURN_IF_ERR(flink_input_take(in, len, &b, "value", err));
+    buf_clear(&s->value);
+    buf_append(&s->value, b.data, b.len);
+    return RC_OK;
+}
+
 enum rc flink_form_canonical_next(struct flink_scan *s, bool *more, struct err *err)
 {
     struct flink_input *in = s->reader->in;
     uint16_t id = END_OF_GROUP;
-    struct bytes b;
-    uint32_t len;
 
     *more = false;
     if (!s->in_group) {
@@ -75,19 +117,9 @@ enum rc flink_form_canonical_next(struct flink_scan *s, bool *more, struct err *
             return RC_OK;
         RETURN_IF_ERR(take_state(s, id, err));
     }
-    RETURN_IF_ERR(take_count(in, &len, "length of a key", err));
-    if (len < s->reader->prefix_len)
-        return err_set(err, RC_CORRUPT, "%s: before %" PRIu64 ": a key of %u bytes",
-                       flink_input_name(in), flink_input_offset(in), len);
-    RETURN_IF_ERR(flink_input_take(in, len, &b, "key", err));
-    buf_clear(&s->key);
-    buf_append(&s->key, b.data, b.len);
+    RETURN_IF_ERR(take_entry(s, err));
     s->states_left = s->key.data[0] & METADATA_FOLLOWS ? 0 : 1;
     s->key.data[0] &= (uint8_t)~METADATA_FOLLOWS;
-    RETURN_IF_ERR(take_count(in, &len, "length of a value", err));
-    RETURN_IF_ERR(flink_input_take(in, len, &b, "value", err));
-    buf_clear(&s->value);
-    buf_append(&s->value, b.data, b.len);
     *more = true;
     return RC_OK;
 }

@@ -152,7 +152,7 @@ def totals_of_varve(flink, where, backend):
     sql += "'name of ' || CAST(MOD(id, %d) AS STRING) AS name, id FROM seq) GROUP BY k, name;\n" % GROUPS
     os.makedirs(where)
     job = Job(where, sql)
-    job.wait_rows(4 * GROUPS)
+    job.wait_rows(8 * GROUPS)
     out = export(job.stop(where + "/sp"), where + "/exported")
     listed = [r for r in rows(out) if r["state"] == "accState"]
     same([r["entries"] for r in listed], [GROUPS], "keys")
@@ -161,7 +161,8 @@ def totals_of_varve(flink, where, backend):
         theirs = {int(line.split(" ")[1]): [int(v) for v in line.split(" ")[2:]] for line in lines[:-1]}
         same(sorted(theirs), list(range(GROUPS)), "keys that Flink reads")
         for k, row in theirs.items():  # COUNT; low and high half of SUM, how many; MAX
-            check(len(row) == 5 and row[0] >= 3, "totals of key %d as Flink reads them: %s" % (k, row))
+            check(len(row) == 5 and row[0] >= 1, "totals of key %d as Flink reads them: %s" % (k, row))
+            # The ids of a key have one parity, so they come from one of the two subtasks, ascending.
             ids = [k + GROUPS * (i + (k == 0)) for i in range(row[0])]
             same(row, [len(ids), sum(ids), 0, len(ids), max(ids)], "totals of key %d as Flink (%s, parallelism %d) reads them" % (k, in_flink, parallelism))
     print("ok   totals of a varve job (%s), read by Flink" % backend, flush=True)
