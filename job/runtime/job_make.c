@@ -163,7 +163,7 @@ static void describe_start(struct job *job)
         return;
     }
     if (job->plan.from_flink)
-        buf_printf(&text, "from %s (checkpoint %llu, written by Flink)%s%s", job->plan.recovered.dir,
+        buf_printf(&text, "from %s (checkpoint %llu, in Flink's form)%s%s", job->plan.recovered.dir,
                    (unsigned long long)m->checkpoint_id,
                    job->plan.import_dropped[0] == '\0' ? "" : "; dropped:",
                    job->plan.import_dropped);

@@ -38,7 +38,7 @@ static void print_start(const struct preflight *p, struct buf *out)
     if (p->plan.recovered.dir == NULL && p->fault == NULL)
         buf_append_str(out, "start: fresh, nothing is restored\n");
     if (p->plan.from_flink && m != NULL)
-        buf_printf(out, "start: from %s (checkpoint %" PRIu64 ", written by Flink; NO_CLAIM: it stays as it is)\n%s%s%s",
+        buf_printf(out, "start: from %s (checkpoint %" PRIu64 ", in Flink's form; NO_CLAIM: it stays as it is)\n%s%s%s",
                    p->plan.recovered.dir, m->checkpoint_id,
                    p->plan.import_dropped[0] == '\0' ? "" : "dropped:", p->plan.import_dropped,
                    p->plan.import_dropped[0] == '\0' ? "" : "\n");

@@ -71,7 +71,7 @@ def goes_on(where, sql, path, what):
     same(job.wait(), 0, "%s: exit code; %s" % (what, job.said()))
     same(left_of_imports(where), [], what + ": what the way in leaves")
     check(tree_digest(path) == before, what + ": the snapshot is as it was")
-    check("written by Flink" in job.said(), what + ": what it says at the start", job.said())
+    check("in Flink's form" in job.said(), what + ": what it says at the start", job.said())
 
 
 @test(each=BACKENDS)
