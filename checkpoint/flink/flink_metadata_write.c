@@ -143,12 +143,15 @@ static void put_keyed(struct writer *w, const struct flink_keyed *k)
 
 /* ---- operator state and channels ------------------------------------------------------------- */
 
-static void put_lists(struct writer *w, const struct flink_operator_state *s)
+/* said: there is a handle, if only the null one. */
+static void put_lists(struct writer *w, bool said, const struct flink_operator_state *s)
 {
-    put_i32(w, s->tag != 0);
+    said = said || s->tag != 0;
+    put_i32(w, said);
+    if (said)
+        buf_append_u8(w->out, s->tag);
     if (s->tag == 0)
         return;
-    buf_append_u8(w->out, s->tag);
     put_i32(w, s->list_count);
     for (size_t i = 0; i < s->list_count; i++) {
         put_text(w, s->lists[i].name);
@@ -226,8 +229,8 @@ static void put_subtask(struct writer *w, const struct flink_subtask *s)
     buf_append_be32(w->out, s->finished ? ~s->index : s->index); /* ~i is -i - 1 */
     if (s->finished)
         return;
-    put_lists(w, &s->managed);
-    put_lists(w, &s->raw);
+    put_lists(w, s->has_managed, &s->managed);
+    put_lists(w, s->has_raw, &s->raw);
     put_keyed(w, &s->managed_keyed);
     put_keyed(w, &s->raw_keyed);
     put_channels(w, s->inputs, s->input_count, 1);

@@ -17,7 +17,7 @@ static void write_again(const struct flink_metadata *m, struct arena *arena)
 {
     static const char *const others[] = {"properties", "propertiesOffset", "length"};
     struct flink_metadata again;
-    struct buf out = {0};
+    struct buf out = {0}, first = {0}, second = {0};
     struct err err = {0};
     enum rc rc = flink_metadata_encode(m, FLINK_PROPERTIES_CANONICAL, &out, &err);
     json_t *a, *b;
@@ -31,11 +31,15 @@ static void write_again(const struct flink_metadata *m, struct arena *arena)
             json_object_del(a, others[i]);
             json_object_del(b, others[i]);
         }
-        ASSERT(json_equal(a, b));
+        json_dump_to(a, false, &first); /* json_equal finds no key that holds a NUL */
+        json_dump_to(b, false, &second);
+        ASSERT(bytes_eq(buf_bytes(&first), buf_bytes(&second)));
         json_decref(a);
         json_decref(b);
     }
     buf_release(&out);
+    buf_release(&first);
+    buf_release(&second);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
