@@ -5,6 +5,7 @@
 #include "backend/keyed_regroup.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/savepoint.h"
+#include "checkpoint/snapshot_dir.h"
 #include "checkpoint/storage_priv.h"
 
 #include <inttypes.h>
@@ -236,28 +237,6 @@ static void note_group_count(struct export *x)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static enum rc look_for_name(void *ctx, const char *name, struct err *err)
-{
-    return err_set(err, RC_EXISTS, "%s is not empty: it has %s", (const char *)ctx, name);
-}
-
-static enum rc make_dir(struct fs *fs, const char *dir, struct err *err)
-{
-    struct err none = {0};
-    struct fs_stat st;
-    char path[FS_PATH_MAX];
-    enum rc rc = fs_stat(fs, dir, &st, &none);
-
-    if (rc == RC_NOT_FOUND)
-        return fs_mkdirs(fs, dir, err);
-    if (rc != RC_OK)
-        return err_set(err, rc, "%s", none.msg);
-    if (st.type != FS_DIR)
-        return err_set(err, RC_EXISTS, "%s is no directory", dir);
-    RETURN_IF_ERR(path_absolute(path, sizeof path, dir, err));
-    return fs_list(fs, dir, look_for_name, path, err);
-}
-
 static enum rc write_all(struct export *x, struct err *err)
 {
     struct checkpoint_metadata *m = &x->meta;
@@ -295,10 +274,11 @@ static enum rc export_into(struct export *x, const char *dir, struct err *err)
     };
     struct storage *storage;
     struct err ignored = {0};
+    bool made;
     enum rc rc;
 
     RETURN_IF_ERR(storage_open(&config, &storage, err));
-    rc = make_dir(x->env->fs, dir, err);
+    rc = snapshot_dir_claim(x->env->fs, dir, &made, err);
     if (rc == RC_OK) {
         x->attempt = attempt_new_take(storage, x->meta.checkpoint_id, ATTEMPT_SAVEPOINT,
                                       mem_strdup(dir));

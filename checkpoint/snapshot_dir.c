@@ -4,6 +4,29 @@
 #include "base/arena.h"
 #include "checkpoint/layout.h"
 
+static enum rc look_for_name(void *ctx, const char *name, struct err *err)
+{
+    return err_set(err, RC_EXISTS, "%s is not empty: it has %s", (const char *)ctx, name);
+}
+
+enum rc snapshot_dir_claim(struct fs *fs, const char *dir, bool *made, struct err *err)
+{
+    struct err none = {0};
+    struct fs_stat st;
+    char path[FS_PATH_MAX];
+    enum rc rc = fs_stat(fs, dir, &st, &none);
+
+    *made = rc == RC_NOT_FOUND;
+    if (*made)
+        return fs_mkdirs(fs, dir, err);
+    if (rc != RC_OK)
+        return err_set(err, rc, "%s", none.msg);
+    if (st.type != FS_DIR)
+        return err_set(err, RC_EXISTS, "%s is no directory", dir);
+    RETURN_IF_ERR(path_absolute(path, sizeof path, dir, err));
+    return fs_list(fs, dir, look_for_name, path, err);
+}
+
 enum rc snapshot_dir_hide(struct fs *fs, const char *dir, struct err *err)
 {
     char path[FS_PATH_MAX];

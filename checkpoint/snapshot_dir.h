@@ -11,6 +11,9 @@
 
 #include "base/env.h"
 
+/* For a snapshot that somebody asked for there: made, with its parents, or empty. *made: it was not there.
+ * RC_EXISTS: there is something in it, or it is no directory. */
+MUST_USE enum rc snapshot_dir_claim(struct fs *fs, const char *dir, bool *made, struct err *err);
 /* _metadata is gone for certain, power loss included. Not there, or no such directory: OK. */
 MUST_USE enum rc snapshot_dir_hide(struct fs *fs, const char *dir, struct err *err);
 /* Hides, then deletes exclusive files, SSTs and temporary files, then the directory. A stranger in

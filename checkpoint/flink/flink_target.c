@@ -17,29 +17,6 @@ struct flink_target {
     uint64_t bytes;
 };
 
-static enum rc look_for_name(void *ctx, const char *name, struct err *err)
-{
-    return err_set(err, RC_EXISTS, "%s is not empty: it has %s", (const char *)ctx, name);
-}
-
-static enum rc make_dir(struct flink_target *t, struct err *err)
-{
-    struct fs *fs = t->env.fs;
-    struct err none = {0};
-    struct fs_stat st;
-    enum rc rc = fs_stat(fs, t->dir, &st, &none);
-
-    if (rc == RC_NOT_FOUND) {
-        t->made = true;
-        return fs_mkdirs(fs, t->dir, err);
-    }
-    if (rc != RC_OK)
-        return err_set(err, rc, "%s", none.msg);
-    if (st.type != FS_DIR)
-        return err_set(err, RC_EXISTS, "%s is no directory", t->dir);
-    return fs_list(fs, t->dir, look_for_name, (void *)t->dir, err);
-}
-
 enum rc flink_target_open(const struct env *env, const char *dir, struct flink_target **out,
                           struct err *err)
 {
@@ -50,7 +27,7 @@ enum rc flink_target_open(const struct env *env, const char *dir, struct flink_t
     t->arena = arena_new(0);
     t->dir = arena_strdup(t->arena, dir);
     env_rng(env, "flink-file", &t->rng);
-    rc = make_dir(t, err);
+    rc = snapshot_dir_claim(env->fs, t->dir, &t->made, err);
     if (rc != RC_OK) {
         flink_target_free(t);
         return rc;
