@@ -5,6 +5,7 @@
 
 #include "checkpoint/recovery.h"
 #include "tests/lib/check_ext.h"
+#include "tests/lib/crash_points.h"
 #include "tests/lib/scene.h"
 #include "tests/lib/sim_fs.h"
 
@@ -77,18 +78,7 @@ static bool crash_at(uint64_t k, uint64_t seed)
 
 START_TEST(every_crash_leaves_a_whole_copy_or_none)
 {
-    uint64_t points = 0;
-
-    for (uint64_t k = 0;; k++) {
-        bool done = false;
-
-        for (uint64_t seed = 0; seed < SEEDS; seed++)
-            done = crash_at(k, seed);
-        if (done)
-            break;
-        points++;
-    }
-    ck_assert_uint_gt(points, 25);
+    ck_assert_uint_gt(crash_points(crash_at, SEEDS), 25);
 }
 END_TEST
 

@@ -4,13 +4,13 @@
  * reported done it is there. The source is as it was. */
 #include "checkpoint/flink/flink_savepoint.h"
 
-#include "checkpoint/flink/data_output.h"
 #include "checkpoint/flink/flink_canonical.h"
+#include "checkpoint/flink/flink_describe.h"
 #include "checkpoint/flink/flink_metadata_write.h"
 #include "checkpoint/flink/flink_snapshot.h"
 #include "checkpoint/flink/flink_source.h"
-#include "checkpoint/flink/flink_sql_type.h"
 #include "tests/lib/check_ext.h"
+#include "tests/lib/crash_points.h"
 #include "tests/lib/sim_fs.h"
 
 #include <inttypes.h>
@@ -21,36 +21,14 @@
 #define ENTRIES 3000u /* too many for _metadata */
 #define GROUPS 4u
 
-static void put_text(struct buf *b, const char *text)
-{
-    ck_assert(data_put_utf(b, bytes_of_str(text)));
-}
-
-static void put_type(struct buf *b, const char *type)
-{
-    struct err err = {0};
-
-    buf_append_be32(b, 2);
-    ck_assert_ok(flink_put_sql_type(type, b, &err));
-}
-
-/* Version 6, no compression, keys BIGINT; one state: VALUE "v", VoidNamespace, BIGINT. */
+/* Keys BIGINT; one state: VALUE "v", VoidNamespace, BIGINT. */
 static void put_description(struct buf *b)
 {
-    buf_append_be32(b, 6);
-    buf_append_u8(b, 0);
-    put_type(b, "BIGINT");
-    buf_append_be16(b, 1);
-    put_text(b, "v");
-    buf_append_be32(b, 0);
-    buf_append_be32(b, 1);
-    put_text(b, "KEYED_STATE_TYPE");
-    put_text(b, "VALUE");
-    buf_append_be32(b, 2);
-    put_text(b, "NAMESPACE_SERIALIZER");
-    put_type(b, "VOID");
-    put_text(b, "VALUE_SERIALIZER");
-    put_type(b, "BIGINT");
+    static const struct state_desc state = {.name = "v", .kind = STATE_VALUE, .key_type = "BIGINT",
+                                            .namespace_type = "VOID", .user_key_type = "", .value_type = "BIGINT"};
+    struct err err = {0};
+
+    ck_assert_ok(flink_describe_keyed(&state, 1, b, &err));
 }
 
 /* key group | BIGINT | void */
@@ -187,18 +165,7 @@ static bool crash_at(uint64_t k, uint64_t seed)
 
 START_TEST(every_crash_leaves_a_whole_savepoint_or_none)
 {
-    uint64_t points = 0;
-
-    for (uint64_t k = 0;; k++) {
-        bool done = false;
-
-        for (uint64_t seed = 0; seed < SEEDS; seed++)
-            done = crash_at(k, seed);
-        if (done)
-            break;
-        points++;
-    }
-    ck_assert_uint_gt(points, 10);
+    ck_assert_uint_gt(crash_points(crash_at, SEEDS), 10);
 }
 END_TEST
 

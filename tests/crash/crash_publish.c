@@ -9,6 +9,7 @@
 #include "checkpoint/layout.h"
 #include "checkpoint/recovery.h"
 #include "tests/lib/check_ext.h"
+#include "tests/lib/crash_points.h"
 #include "tests/lib/scene.h"
 #include "tests/lib/sim_fs.h"
 
@@ -101,31 +102,25 @@ static bool crash_at(uint64_t k, uint64_t seed, bool links)
     return done;
 }
 
-static void crash_everywhere(bool links)
+static bool crash_with_links(uint64_t k, uint64_t seed)
 {
-    uint64_t points = 0;
+    return crash_at(k, seed, true);
+}
 
-    for (uint64_t k = 0;; k++) {
-        bool done = false;
-
-        for (uint64_t seed = 0; seed < SEEDS; seed++)
-            done = crash_at(k, seed, links);
-        if (done)
-            break;
-        points++;
-    }
-    ck_assert_uint_gt(points, 100);
+static bool crash_with_copies(uint64_t k, uint64_t seed)
+{
+    return crash_at(k, seed, false);
 }
 
 START_TEST(with_hard_links_every_crash_leaves_the_old_or_the_new_checkpoint_whole)
 {
-    crash_everywhere(true);
+    ck_assert_uint_gt(crash_points(crash_with_links, SEEDS), 100);
 }
 END_TEST
 
 START_TEST(with_copies_every_crash_leaves_the_old_or_the_new_checkpoint_whole)
 {
-    crash_everywhere(false);
+    ck_assert_uint_gt(crash_points(crash_with_copies, SEEDS), 100);
 }
 END_TEST
 

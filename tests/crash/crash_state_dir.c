@@ -7,6 +7,7 @@
 #include "backend/keyed_backend.h"
 #include "backend/state_dir.h"
 #include "tests/lib/check_ext.h"
+#include "tests/lib/crash_points.h"
 #include "tests/lib/sim_fs.h"
 
 #include <inttypes.h>
@@ -208,18 +209,7 @@ static bool crash_at(uint64_t k, uint64_t seed)
 
 START_TEST(every_crash_leaves_each_snapshot_whole_or_absent)
 {
-    uint64_t points = 0;
-
-    for (uint64_t k = 0;; k++) {
-        bool done = false;
-
-        for (uint64_t seed = 0; seed < SEEDS; seed++)
-            done = crash_at(k, seed);
-        if (done)
-            break;
-        points++;
-    }
-    ck_assert_uint_gt(points, 40);
+    ck_assert_uint_gt(crash_points(crash_at, SEEDS), 40);
 }
 END_TEST
 
