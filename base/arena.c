@@ -208,6 +208,17 @@ char *arena_strdup(struct arena *a, const char *s)
     return arena_strndup(a, s, strlen(s));
 }
 
+char *arena_escaped(struct arena *a, struct bytes text, size_t max)
+{
+    struct buf escaped = {0};
+    char *out;
+
+    buf_append_escaped(&escaped, text, max);
+    out = arena_strdup(a, buf_cstr(&escaped));
+    buf_release(&escaped);
+    return out;
+}
+
 char *arena_printf(struct arena *a, const char *fmt, ...)
 {
     char small[256];

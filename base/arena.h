@@ -31,6 +31,8 @@ void *arena_copy(struct arena *a, const void *data, size_t len);
 struct bytes arena_bytes_copy(struct arena *a, struct bytes b);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t len);
+/* At most `max` bytes of a text that came from outside (buf_append_escaped). */
+char *arena_escaped(struct arena *a, struct bytes text, size_t max);
 char *arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 #define ARENA_NEW(a, type) ((type *)arena_calloc((a), 1, sizeof(type)))

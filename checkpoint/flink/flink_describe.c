@@ -135,9 +135,13 @@ out:
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static const char *mode_word(enum list_mode mode)
+enum flink_mode flink_mode_of(enum list_mode mode)
 {
-    return mode == LIST_UNION ? "UNION" : mode == LIST_SPLIT ? "SPLIT_DISTRIBUTE" : "BROADCAST";
+    static const enum flink_mode modes[] = {[LIST_SPLIT] = FLINK_SPLIT_DISTRIBUTE,
+                                            [LIST_UNION] = FLINK_UNION,
+                                            [LIST_BROADCAST] = FLINK_BROADCAST};
+
+    return modes[mode];
 }
 
 static void put_list(const struct list_state *l, struct bytes item, struct bytes number,
@@ -147,7 +151,7 @@ static void put_list(const struct list_state *l, struct bytes item, struct bytes
 
     put_text(out, l->name);
     buf_append_be32(out, broadcast ? FLINK_STATE_BROADCAST : FLINK_STATE_OPERATOR);
-    put_option(out, "OPERATOR_STATE_DISTRIBUTION_MODE", mode_word(l->mode));
+    put_option(out, "OPERATOR_STATE_DISTRIBUTION_MODE", flink_mode_str(flink_mode_of(l->mode)));
     buf_append_be32(out, broadcast ? 2 : 1);
     if (broadcast)
         put_named_record(out, "KEY_SERIALIZER", number);

@@ -1,13 +1,10 @@
 /* What a stream of a reader's states begins with. See flink_keyed.h. */
 #include "checkpoint/flink/data_input.h"
 #include "checkpoint/flink/flink_keyed_priv.h"
+#include "checkpoint/flink/flink_sql_type.h"
 
 #define PROXY_VERSION 6
 #define BEFORE_KEY 5u /* version, compression */
-#define TIMER_SNAPSHOT "org.apache.flink.streaming.api.operators.TimerSerializerSnapshot"
-#define RECORD_VERSION 2u
-#define COMPOSITE_MAGIC 911108u
-#define NESTED_MAGIC 1333245u
 
 /* ---- as it lies ------------------------------------------------------------------------------ */
 
@@ -83,21 +80,16 @@ static void put_text(struct buf *b, struct bytes modified)
 /* As PriorityQueue states are recorded: no options, one serializer. */
 static void put_timers(struct buf *b, const struct flink_state *s)
 {
+    struct buf snapshot = {0};
+
     put_text(b, s->raw_name);
     buf_append_be32(b, FLINK_STATE_TIMERS);
     buf_append_be32(b, 0);
     buf_append_be32(b, 1);
     put_text(b, bytes_of_str("VALUE_SERIALIZER"));
-    buf_append_be32(b, RECORD_VERSION);
-    put_text(b, bytes_of_str(TIMER_SNAPSHOT));
-    buf_append_be32(b, 3); /* of composites; then the magic and the version of what stands outside */
-    buf_append_be32(b, COMPOSITE_MAGIC);
-    buf_append_be32(b, 2);
-    buf_append_be32(b, NESTED_MAGIC);
-    buf_append_be32(b, 1);
-    buf_append_be32(b, 2);
-    buf_append(b, s->raw_key.data, s->raw_key.len);
-    buf_append(b, s->raw_namespace.data, s->raw_namespace.len);
+    flink_put_snapshot_of_timer(s->raw_key, s->raw_namespace, &snapshot);
+    flink_put_record(buf_bytes(&snapshot), b);
+    buf_release(&snapshot);
 }
 
 static void header_of_timers(const struct flink_states *states, struct arena *arena,
@@ -106,8 +98,7 @@ static void header_of_timers(const struct flink_states *states, struct arena *ar
     struct buf b = {0};
 
     if (states->count > 0) {
-        buf_append_be32(&b, RECORD_VERSION);
-        buf_append(&b, states->states[0].raw_key.data, states->states[0].raw_key.len);
+        flink_put_record(states->states[0].raw_key, &b);
         out->key = arena_bytes_copy(arena, buf_bytes(&b));
     }
     buf_clear(&b);

@@ -16,18 +16,13 @@ struct writing {
     struct arena *values; /* of one entry */
 };
 
-/* A key that fits is a row: its size, then so many bytes, which flink_key_read has seen. */
-static struct bytes row_of(struct bytes key)
-{
-    return bytes_of(key.data + 4, (key.len - 4) / 4 * 4);
-}
-
 /* What the description says of an entry holds: streams have no checksums, and a job would trust it. */
 static enum rc prove_entry(struct writing *w, uint32_t group, const struct state_desc *desc,
                            const struct flink_source_state *s, struct bytes key,
                            struct bytes value, struct err *err)
 {
-    uint32_t groups = w->op->meta->key_group_count, row_bytes = state_desc_row_bytes(desc), home;
+    uint32_t groups = w->op->meta->key_group_count, row_bytes = state_desc_row_bytes(desc), hash,
+             home;
     const struct flink_states states = {.key = s->key};
     struct flink_entry entry;
     struct flink_key k;
@@ -39,7 +34,9 @@ static enum rc prove_entry(struct writing *w, uint32_t group, const struct state
     if (row_bytes > 0 && value.len != row_bytes)
         return err_set(err, RC_CORRUPT, "a value of %zu bytes, those of the job have %" PRIu32,
                        value.len, row_bytes);
-    home = keygroup_of_hash(keygroup_row_hash(row_of(k.key_bytes)), groups);
+    if (!flink_key_row_hash(&k, &hash)) /* what fits has rows for keys */
+        return err_set(err, RC_CORRUPT, "a key of %zu bytes is no row", k.key_bytes.len);
+    home = keygroup_of_hash(hash, groups);
     if (home != group)
         return err_set(err, RC_CORRUPT,
                        "a key lies in key group %" PRIu32 ", by its hash it belongs into %" PRIu32,

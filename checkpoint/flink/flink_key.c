@@ -136,6 +136,17 @@ enum rc flink_key_read(const struct flink_states *states, const struct flink_sta
     return RC_OK;
 }
 
+/* A row: its length, then it. */
+bool flink_key_row_hash(const struct flink_key *key, uint32_t *hash)
+{
+    uint32_t len = key->key_bytes.len < 4 ? 0 : get_be32(key->key_bytes.data);
+
+    if (len == 0 || len % 4 != 0 || len > key->key_bytes.len - 4)
+        return false;
+    *hash = keygroup_row_hash(bytes_of(key->key_bytes.data + 4, len));
+    return true;
+}
+
 /* ---- values ---------------------------------------------------------------------------------- */
 
 /* Elements with a delimiter between them; only reading them tells where it is. */

@@ -27,6 +27,8 @@ bool flink_key_is_ambiguous(const struct flink_serializer *key,
 MUST_USE enum rc flink_key_read(const struct flink_states *states, const struct flink_state *s,
                                 uint32_t prefix_len, struct bytes composite, struct arena *arena,
                                 struct flink_key *out, struct err *err);
+/* Of a key that is a row of SQL, by its bytes; false: they are none. */
+bool flink_key_row_hash(const struct flink_key *key, uint32_t *hash);
 /* Appends group, key and namespace, in that form. */
 void flink_key_put(const struct flink_states *states, const struct flink_state *s,
                    uint32_t prefix_len, uint32_t key_group, struct bytes key,

@@ -1,7 +1,6 @@
 /* flink_of_varve.c - see flink_of_varve.h; descriptions: flink_describe.c */
 #include "checkpoint/flink/flink_of_varve.h"
 
-#include "checkpoint/flink/flink_canonical.h"
 #include "checkpoint/flink/flink_describe.h"
 #include "checkpoint/flink/flink_metadata_write.h"
 #include "checkpoint/flink/flink_savepoint_priv.h"
@@ -76,8 +75,7 @@ static enum rc copy_keyed(struct making *m, const struct operator_meta *op,
     const struct state_desc *states;
     struct flink_range range = range_of(from);
     struct buf description = {0};
-    struct flink_canonical c = {0};
-    struct flink_file f = {0};
+    struct flink_keyed_writing w = {0};
     size_t count;
     enum rc rc = RC_OK;
 
@@ -86,21 +84,12 @@ static enum rc copy_keyed(struct making *m, const struct operator_meta *op,
     if (range.count == 0 || count == 0)
         goto out;
     GOTO_IF_ERR(flink_describe_keyed(states, count, &description, err));
-    *out = (struct flink_keyed){.tag = FLINK_KEYED_SAVEPOINT, .range = range};
-    out->groups = ARENA_NEW(m->v.arena, struct flink_groups);
-    out->groups->range = range;
-    out->groups->offsets = ARENA_ARRAY(m->v.arena, range.count, int64_t);
-    flink_file_init(m->v.target, &f);
-    flink_canonical_begin(&c, &f, buf_bytes(&description), range,
-                          keygroup_prefix_len(op->key_group_count), out->groups->offsets);
-    GOTO_IF_ERR(copy_entries(m, &c, source, states, count, err));
-    GOTO_IF_ERR(flink_canonical_end(&c, err));
-    m->v.result->entries += c.entries;
-    rc = flink_file_finish(&f, m->v.arena, &out->groups->stream, err);
+    flink_keyed_begin(&m->v, buf_bytes(&description), range, op->key_group_count, out, &w);
+    GOTO_IF_ERR(copy_entries(m, &w.stream, source, states, count, err));
+    rc = flink_keyed_end(&m->v, &w, err);
 out:
     state_walk_end(source);
-    flink_file_release(&f);
-    flink_canonical_release(&c);
+    flink_keyed_release(&w);
     buf_release(&description);
     return rc;
 }
@@ -128,9 +117,6 @@ static void put_items(const struct list_state *from, struct flink_list *out, str
 static enum rc copy_lists(struct making *m, const struct subtask_state *from,
                           struct flink_operator_state *out, struct err *err)
 {
-    static const enum flink_mode modes[] = {[LIST_SPLIT] = FLINK_SPLIT_DISTRIBUTE,
-                                            [LIST_UNION] = FLINK_UNION,
-                                            [LIST_BROADCAST] = FLINK_BROADCAST};
     struct arena *arena = m->v.arena;
     struct flink_file f = {0};
     enum rc rc = RC_OK;
@@ -148,7 +134,7 @@ static enum rc copy_lists(struct making *m, const struct subtask_state *from,
         size_t count = l->mode == LIST_BROADCAST ? 1 : l->item_count;
 
         out->lists[i] = (struct flink_list){.name = bytes_of_str(l->name),
-                                            .mode = modes[l->mode],
+                                            .mode = flink_mode_of(l->mode),
                                             .offset_count = count,
                                             .offsets = ARENA_ARRAY(arena, count, int64_t)};
         put_items(l, &out->lists[i], &f);
@@ -254,18 +240,12 @@ static enum rc make(struct making *m, const struct checkpoint_metadata *from, st
     struct flink_metadata out = {.version = FLINK_METADATA_VERSION,
                                  .checkpoint_id = (int64_t)from->checkpoint_id,
                                  .operator_count = from->operator_count};
-    struct buf encoded = {0};
     enum rc rc = RC_OK;
 
     out.operators = ARENA_ARRAY(m->v.arena, from->operator_count + 1, struct flink_operator);
     for (size_t i = 0; i < from->operator_count && rc == RC_OK; i++)
         rc = copy_operator(m, &from->operators[i], &out.operators[i], err);
-    if (rc == RC_OK)
-        rc = flink_metadata_encode(&out, FLINK_PROPERTIES_CANONICAL, &encoded, err);
-    if (rc == RC_OK)
-        rc = flink_target_publish(m->v.target, buf_bytes(&encoded), err);
-    buf_release(&encoded);
-    return rc;
+    return rc == RC_OK ? flink_saving_publish(&m->v, &out, err) : rc;
 }
 
 enum rc flink_of_varve(const struct env *env, const struct checkpoint_metadata *from,
@@ -284,14 +264,7 @@ enum rc flink_of_varve(const struct env *env, const struct checkpoint_metadata *
         for (size_t s = 0; s < from->operators[i].subtask_count; s++)
             m.v.all_groups += range_of(&from->operators[i].subtasks[s]).count;
     rc = flink_target_open(env, dir, &m.v.target, err);
-    if (rc == RC_OK) {
+    if (rc == RC_OK)
         rc = make(&m, from, err);
-        if (rc != RC_OK)
-            flink_target_abort(m.v.target);
-        out->file_count = flink_target_files(m.v.target);
-        out->bytes = flink_target_bytes(m.v.target);
-    }
-    flink_target_free(m.v.target);
-    arena_free(m.v.arena);
-    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "export to %s", dir);
+    return flink_saving_end(&m.v, dir, rc, err);
 }

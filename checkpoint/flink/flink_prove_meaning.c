@@ -21,24 +21,7 @@ struct entries {
 
 static const char *shown_name(struct arena *arena, struct bytes name)
 {
-    struct buf text = {0};
-    const char *out;
-
-    buf_append_escaped(&text, name, 100);
-    out = arena_strdup(arena, buf_cstr(&text));
-    buf_release(&text);
-    return out;
-}
-
-/* A row: its length, then it. */
-static bool hash_of_row(const struct flink_key *key, uint32_t *hash)
-{
-    uint32_t len = key->key_bytes.len < 4 ? 0 : get_be32(key->key_bytes.data);
-
-    if (len == 0 || len % 4 != 0 || len > key->key_bytes.len - 4)
-        return false;
-    *hash = keygroup_row_hash(bytes_of(key->key_bytes.data + 4, len));
-    return true;
+    return arena_escaped(arena, name, 100);
 }
 
 /* false: its hash is its own class's affair. */
@@ -47,7 +30,7 @@ static bool group_of(struct entries *e, const struct flink_key *key, uint32_t *g
     bool row = flink_serializer_bare(e->states->key)->coding == FLINK_ROW_DATA;
     uint32_t hash;
 
-    if (row && (e->rows_differ || !hash_of_row(key, &hash)))
+    if (row && (e->rows_differ || !flink_key_row_hash(key, &hash)))
         return false;
     if (!row && !flink_hash(e->states->key, &key->key, &hash))
         return false;

@@ -203,18 +203,37 @@ static void count_groups(struct flink_saving *v, const struct flink_metadata *m)
 static enum rc write_all(struct flink_saving *v, const struct flink_metadata *m, struct err *err)
 {
     struct flink_metadata out = *m;
-    struct buf encoded = {0};
     enum rc rc = RC_OK;
 
     out.operators = ARENA_ARRAY(v->arena, m->operator_count + 1, struct flink_operator);
     for (size_t i = 0; i < m->operator_count && rc == RC_OK; i++)
         rc = copy_operator(v, &m->operators[i], &out.operators[i], err);
-    if (rc == RC_OK)
-        rc = flink_metadata_encode(&out, FLINK_PROPERTIES_CANONICAL, &encoded, err);
+    return rc == RC_OK ? flink_saving_publish(v, &out, err) : rc;
+}
+
+enum rc flink_saving_publish(struct flink_saving *v, const struct flink_metadata *out,
+                             struct err *err)
+{
+    struct buf encoded = {0};
+    enum rc rc = flink_metadata_encode(out, FLINK_PROPERTIES_CANONICAL, &encoded, err);
+
     if (rc == RC_OK)
         rc = flink_target_publish(v->target, buf_bytes(&encoded), err);
     buf_release(&encoded);
     return rc;
+}
+
+enum rc flink_saving_end(struct flink_saving *v, const char *dir, enum rc rc, struct err *err)
+{
+    if (v->target != NULL) {
+        if (rc != RC_OK)
+            flink_target_abort(v->target);
+        v->result->file_count = flink_target_files(v->target);
+        v->result->bytes = flink_target_bytes(v->target);
+    }
+    flink_target_free(v->target);
+    arena_free(v->arena);
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "export to %s", dir);
 }
 
 enum rc flink_savepoint_write(const struct env *env, const struct flink_metadata *m,
@@ -231,14 +250,7 @@ enum rc flink_savepoint_write(const struct env *env, const struct flink_metadata
     rc = check_group_count(m, options->key_group_count, err);
     if (rc == RC_OK)
         rc = flink_target_open(env, dir, &v.target, err);
-    if (rc == RC_OK) {
+    if (rc == RC_OK)
         rc = write_all(&v, m, err);
-        if (rc != RC_OK)
-            flink_target_abort(v.target);
-        out->file_count = flink_target_files(v.target);
-        out->bytes = flink_target_bytes(v.target);
-    }
-    flink_target_free(v.target);
-    arena_free(v.arena);
-    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "export to %s", dir);
+    return flink_saving_end(&v, dir, rc, err);
 }

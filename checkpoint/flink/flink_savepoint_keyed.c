@@ -1,5 +1,4 @@
 /* Keyed state of a subtask into a canonical stream. See flink_savepoint.h. */
-#include "checkpoint/flink/flink_canonical.h"
 #include "checkpoint/flink/flink_savepoint_priv.h"
 
 /* The handle that a canonical savepoint can be made of; NULL: there is none. */
@@ -150,32 +149,48 @@ static enum rc copy_entries(struct flink_parts *p, struct flink_canonical *strea
     }
 }
 
+void flink_keyed_begin(struct flink_saving *v, struct bytes description, struct flink_range range,
+                       uint32_t key_group_count, struct flink_keyed *out,
+                       struct flink_keyed_writing *w)
+{
+    *out = (struct flink_keyed){.tag = FLINK_KEYED_SAVEPOINT, .range = range};
+    out->groups = ARENA_NEW(v->arena, struct flink_groups);
+    out->groups->range = range;
+    out->groups->offsets = ARENA_ARRAY(v->arena, range.count, int64_t);
+    w->out = out;
+    flink_file_init(v->target, &w->file);
+    flink_canonical_begin(&w->stream, &w->file, description, range,
+                          keygroup_prefix_len(key_group_count), out->groups->offsets);
+}
+
+enum rc flink_keyed_end(struct flink_saving *v, struct flink_keyed_writing *w, struct err *err)
+{
+    RETURN_IF_ERR(flink_canonical_end(&w->stream, err));
+    v->result->entries += w->stream.entries;
+    return flink_file_finish(&w->file, v->arena, &w->out->groups->stream, err);
+}
+
+void flink_keyed_release(struct flink_keyed_writing *w)
+{
+    flink_file_release(&w->file);
+    flink_canonical_release(&w->stream);
+}
+
 static enum rc write_stream(struct flink_parts *p, struct flink_keyed *out, struct err *err)
 {
-    struct arena *arena = p->v->arena;
-    struct flink_canonical stream = {0};
+    struct flink_keyed_writing w = {0};
     struct buf description = {0};
-    struct flink_file f = {0};
     enum rc rc;
 
-    *out = (struct flink_keyed){.tag = FLINK_KEYED_SAVEPOINT, .range = p->range};
-    out->groups = ARENA_NEW(arena, struct flink_groups);
-    out->groups->range = p->range;
-    out->groups->offsets = ARENA_ARRAY(arena, p->range.count, int64_t);
     flink_header_put(p->headers, p->count, &description);
-    flink_file_init(p->v->target, &f);
-    flink_canonical_begin(&stream, &f, buf_bytes(&description), p->range,
-                          keygroup_prefix_len((uint32_t)p->op->max_parallelism),
-                          out->groups->offsets);
+    flink_keyed_begin(p->v, buf_bytes(&description), p->range, (uint32_t)p->op->max_parallelism,
+                      out, &w);
     GOTO_IF_ERR(flink_parts_begin(p, err));
-    GOTO_IF_ERR(copy_entries(p, &stream, err));
-    GOTO_IF_ERR(flink_canonical_end(&stream, err));
-    p->v->result->entries += stream.entries;
-    rc = flink_file_finish(&f, arena, &out->groups->stream, err);
+    GOTO_IF_ERR(copy_entries(p, &w.stream, err));
+    rc = flink_keyed_end(p->v, &w, err);
 out:
     buf_release(&description);
-    flink_file_release(&f);
-    flink_canonical_release(&stream);
+    flink_keyed_release(&w);
     return rc;
 }
 

@@ -2,6 +2,7 @@
 #ifndef VARVE_CHECKPOINT_FLINK_FLINK_SAVEPOINT_PRIV_H
 #define VARVE_CHECKPOINT_FLINK_FLINK_SAVEPOINT_PRIV_H
 
+#include "checkpoint/flink/flink_canonical.h"
 #include "checkpoint/flink/flink_keyed.h"
 #include "checkpoint/flink/flink_savepoint.h"
 #include "checkpoint/flink/flink_target.h"
@@ -15,6 +16,24 @@ struct flink_saving {
     struct flink_target *target;
     uint64_t done_groups, all_groups;
 };
+
+/* After the last operator. */
+enum rc flink_saving_publish(struct flink_saving *v, const struct flink_metadata *out,
+                             struct err *err);
+/* rc: how it went. Counts what was written, or removes it; then target and arena are gone. */
+enum rc flink_saving_end(struct flink_saving *v, const char *dir, enum rc rc, struct err *err);
+
+/* A canonical stream under way, for *out; `= {0}`, and released whatever came. */
+struct flink_keyed_writing {
+    struct flink_file file;
+    struct flink_canonical stream;
+    struct flink_keyed *out;
+};
+void flink_keyed_begin(struct flink_saving *v, struct bytes description, struct flink_range range,
+                       uint32_t key_group_count, struct flink_keyed *out,
+                       struct flink_keyed_writing *w);
+enum rc flink_keyed_end(struct flink_saving *v, struct flink_keyed_writing *w, struct err *err);
+void flink_keyed_release(struct flink_keyed_writing *w);
 
 /* ---- what a subtask has: the backend's handle, and timers beside it ---- */
 #define FLINK_PARTS_MAX 2u

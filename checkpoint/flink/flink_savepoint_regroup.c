@@ -2,7 +2,6 @@
  *
  * Every entry of all its subtasks is read, its key hashed as Java does, its prefix replaced; a sorter
  * brings them into the order of the new groups. */
-#include "checkpoint/flink/flink_canonical.h"
 #include "checkpoint/flink/flink_hash.h"
 #include "checkpoint/flink/flink_key.h"
 #include "checkpoint/flink/flink_savepoint_priv.h"
@@ -94,14 +93,9 @@ static enum rc map_states(const struct regroup *r, const struct flink_parts *p, 
 
 static bool hash_of(const struct flink_serializer *s, const struct flink_key *key, uint32_t *hash)
 {
-    struct bytes row = key->key_bytes; /* its size before it */
-
     if (flink_serializer_bare(s)->coding != FLINK_ROW_DATA)
         return flink_hash(s, &key->key, hash);
-    if (row.len < 4 || (row.len - 4) % 8 != 0)
-        return false;
-    *hash = keygroup_row_hash(bytes_of(row.data + 4, row.len - 4));
-    return true;
+    return key->key_bytes.len % 8 == 4 && flink_key_row_hash(key, hash); /* its size before it */
 }
 
 static enum rc add_entry(struct regroup *r, const struct flink_parts *p,
@@ -173,28 +167,18 @@ static enum rc write_range(struct regroup *r, struct key_group_range range, stru
                            struct flink_keyed *out, struct err *err)
 {
     struct flink_range groups = {range.first, range.last - range.first + 1};
-    struct flink_canonical c = {0};
-    struct flink_file f = {0};
+    struct flink_keyed_writing w = {0};
     enum rc rc = RC_OK;
 
-    *out = (struct flink_keyed){.tag = FLINK_KEYED_SAVEPOINT, .range = groups};
-    out->groups = ARENA_NEW(r->v->arena, struct flink_groups);
-    out->groups->range = groups;
-    out->groups->offsets = ARENA_ARRAY(r->v->arena, groups.count, int64_t);
-    flink_file_init(r->v->target, &f);
-    flink_canonical_begin(&c, &f, buf_bytes(&r->description), groups, r->prefix_len,
-                          out->groups->offsets);
+    flink_keyed_begin(r->v, buf_bytes(&r->description), groups, r->count, out, &w);
     while (next->key.data != NULL &&
            keygroup_get_prefix(next->key.data, r->prefix_len) <= range.last) {
-        GOTO_IF_ERR(flink_canonical_add(&c, next->state, next->key, next->value, true, err));
+        GOTO_IF_ERR(flink_canonical_add(&w.stream, next->state, next->key, next->value, true, err));
         GOTO_IF_ERR(flink_sorter_next(r->sorter, &next->state, &next->key, &next->value, err));
     }
-    GOTO_IF_ERR(flink_canonical_end(&c, err));
-    r->v->result->entries += c.entries;
-    rc = flink_file_finish(&f, r->v->arena, &out->groups->stream, err);
+    rc = flink_keyed_end(r->v, &w, err);
 out:
-    flink_file_release(&f);
-    flink_canonical_release(&c);
+    flink_keyed_release(&w);
     return rc;
 }
 

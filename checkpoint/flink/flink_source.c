@@ -79,16 +79,9 @@ static const char *op_word(const struct flink_source *s)
 {
     struct bytes word = s->op->uid.len > 0 ? s->op->uid : s->op->name;
     char id[2 * FLINK_ID_BYTES + 1];
-    struct buf text = {0};
-    const char *out;
 
     flink_id_hex(s->op->id, id);
-    if (word.len == 0)
-        return arena_strdup(s->arena, id);
-    buf_append_escaped(&text, word, 200);
-    out = arena_strdup(s->arena, buf_cstr(&text));
-    buf_release(&text);
-    return out;
+    return word.len == 0 ? arena_strdup(s->arena, id) : arena_escaped(s->arena, word, 200);
 }
 
 static enum rc check_ranges(struct flink_source *s, struct err *err)

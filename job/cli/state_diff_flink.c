@@ -40,13 +40,7 @@ static struct bytes word_of(const struct flink_sides *s, char id[2 * FLINK_ID_BY
 
 static const char *shown(const struct flink_sides *s, struct bytes text)
 {
-    struct buf out = {0};
-    const char *copy;
-
-    buf_append_escaped(&out, text, 200);
-    copy = arena_strdup(s->c->cli->arena, buf_cstr(&out));
-    buf_release(&out);
-    return copy;
+    return arena_escaped(s->c->cli->arena, text, 200);
 }
 
 /* What neither count nor difference can know, is said. */

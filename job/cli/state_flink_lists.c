@@ -20,13 +20,7 @@ struct bytes flink_op_word(const struct flink_look *f, const struct flink_operat
 
 const char *flink_shown(const struct flink_look *f, struct bytes text)
 {
-    struct buf b = {0};
-    const char *out;
-
-    buf_append_escaped(&b, text, 200);
-    out = arena_strdup(f->look->cli->arena, buf_cstr(&b));
-    buf_release(&b);
-    return out;
+    return arena_escaped(f->look->cli->arena, text, 200);
 }
 
 const struct flink_list *flink_list_of(const struct flink_subtask *s, struct bytes name)
