@@ -24,6 +24,15 @@ static const char *word_of(struct flink_import *i, const struct flink_operator *
                            : arena_printf(i->arena, "%s", hex);
 }
 
+static void add_left(struct flink_import *i, const char *line)
+{
+    if (i->left_count == i->left_cap) {
+        i->left_cap = i->left_cap == 0 ? 16 : 2 * i->left_cap;
+        i->left = mem_realloc(i->left, i->left_cap * sizeof *i->left);
+    }
+    i->left[i->left_count++] = line;
+}
+
 static void leave(struct flink_import *i, const struct flink_operator *op, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 static void leave(struct flink_import *i, const struct flink_operator *op, const char *fmt, ...)
@@ -34,7 +43,7 @@ static void leave(struct flink_import *i, const struct flink_operator *op, const
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    buf_printf(&i->left, "\n  operator %s: %s", word_of(i, op), text);
+    add_left(i, arena_printf(i->arena, "operator %s: %s", word_of(i, op), text));
 }
 
 static bool has_keyed_state(const struct flink_operator *op)
@@ -168,7 +177,7 @@ static void take_state(struct flink_import *i, struct imported *op,
 {
     const char *name = flink_c_text(i->arena, s->state->name);
     const struct state_desc *wanted = state_desc_find(op->to->states, op->to->state_count, name);
-    size_t before = i->misfits.len;
+    size_t before = i->misfits.len, head;
 
     if (follows_from_windows(s->state, op->to))
         return;
@@ -179,9 +188,9 @@ static void take_state(struct flink_import *i, struct imported *op,
     }
     buf_printf(&i->misfits, "\n  operator %s: state \"%s\" does not fit:", word_of(i, op->from),
                name);
-    i->misfits_head = i->misfits.len;
+    head = i->misfits.len;
     flink_fit(s->key, s->state, wanted, i->arena, &i->misfits);
-    if (i->misfits.len > i->misfits_head)
+    if (i->misfits.len > head)
         return;
     i->misfits.len = before;
     op->names[op->state_count] = arena_bytes_copy(i->arena, s->state->name);
@@ -306,16 +315,26 @@ static enum rc take_operator(struct flink_import *i, const struct flink_operator
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+static enum rc refuse_left(const struct flink_import *i, struct err *err)
+{
+    struct buf lines = {0};
+
+    for (size_t k = 0; k < i->left_count; k++)
+        buf_printf(&lines, "\n  %s", i->left[k]);
+    err_set(err, RC_INVALID,
+            "state that the job does not take over (--allow-non-restored-state drops it):%s",
+            buf_cstr(&lines));
+    buf_release(&lines);
+    return RC_INVALID;
+}
+
 static enum rc verdict(struct flink_import *i, struct err *err)
 {
     if (i->misfits.len > 0)
         return err_set(err, RC_INVALID, "its states are not those of the job:%s",
                        buf_cstr(&i->misfits));
-    if (i->left.len > 0 && !i->request.allow_non_restored)
-        return err_set(err, RC_INVALID,
-                       "state that the job does not take over (--allow-non-restored-state drops "
-                       "it):%s",
-                       buf_cstr(&i->left));
+    if (i->left_count > 0 && !i->request.allow_non_restored)
+        return refuse_left(i, err);
     return RC_OK;
 }
 
@@ -335,8 +354,8 @@ static enum rc decide(struct flink_import *i, struct err *err)
     };
     i->operators = ARENA_ARRAY(i->arena, m->operator_count, struct imported);
     for (size_t k = 0; k < m->master_count; k++)
-        buf_printf(&i->left, "\n  state of the hook \"%s\"",
-                   flink_c_text(i->arena, m->masters[k].name));
+        add_left(i, arena_printf(i->arena, "state of the hook \"%s\"",
+                                 flink_c_text(i->arena, m->masters[k].name)));
     for (size_t k = 0; k < m->operator_count; k++) {
         const struct import_operator *to = taker_of(i, &m->operators[k]);
 
@@ -370,7 +389,7 @@ void flink_import_free(struct flink_import *i)
 {
     if (i == NULL)
         return;
-    buf_release(&i->left);
+    mem_free(i->left);
     buf_release(&i->misfits);
     arena_free(i->arena);
     mem_free(i);
@@ -381,7 +400,8 @@ const struct checkpoint_metadata *flink_import_tree(const struct flink_import *i
     return &i->tree;
 }
 
-const char *flink_import_dropped(struct flink_import *i)
+const char *const *flink_import_dropped(const struct flink_import *i, size_t *count)
 {
-    return i->left.len == 0 ? "" : buf_cstr(&i->left);
+    *count = i->left_count;
+    return i->left;
 }

@@ -43,8 +43,8 @@ MUST_USE enum rc flink_import_open(const struct import_request *r, struct flink_
 void flink_import_free(struct flink_import *i); /* NULL is a no-op */
 /* Our tree of it, as long as the import: its keyed handles have no files yet. */
 const struct checkpoint_metadata *flink_import_tree(const struct flink_import *i);
-/* "operator map: state \"list-long\" is dropped", a line each; "": nothing is. */
-const char *flink_import_dropped(struct flink_import *i);
+/* "operator \"map\" (id ...): LIST state ...": what is dropped, a line each; as long as the import. */
+const char *const *flink_import_dropped(const struct flink_import *i, size_t *count);
 
 /* Writes the savepoint, in a new directory below `below` that becomes `dir`; what a failure leaves of it
  * has no `_metadata`. RC_CORRUPT: bytes that are not what their description says. */

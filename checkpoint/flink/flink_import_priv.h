@@ -19,9 +19,9 @@ struct flink_import {
     struct arena *arena;
     struct checkpoint_metadata tree;
     struct imported *operators; /* in the order of the tree's */
-    struct buf left;    /* what nobody takes over: "\n  operator ...", a line each */
+    size_t left_count, left_cap;
+    const char **left;  /* what nobody takes over, a line each */
     struct buf misfits; /* states that do not fit, with their differences */
-    size_t misfits_head;
 };
 
 #endif

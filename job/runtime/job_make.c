@@ -162,15 +162,16 @@ static void describe_start(struct job *job)
         job->start_text = "from nothing";
         return;
     }
-    if (job->plan.from_flink)
-        buf_printf(&text, "from %s (checkpoint %llu, in Flink's form)%s%s", job->plan.recovered.dir,
-                   (unsigned long long)m->checkpoint_id,
-                   job->plan.import_dropped[0] == '\0' ? "" : "; dropped:",
-                   job->plan.import_dropped);
-    else
+    if (job->plan.from_flink) {
+        buf_printf(&text, "from %s (checkpoint %llu, in Flink's form)", job->plan.recovered.dir,
+                   (unsigned long long)m->checkpoint_id);
+        buf_append_str(&text, job->plan.import_dropped_count > 0 ? "; " : "");
+        restore_plan_print_import_dropped(&job->plan, &text);
+    } else {
         buf_printf(&text, "from %s (%s %llu of job \"%s\", %s)", job->plan.recovered.dir,
                    checkpoint_kind_is_savepoint(m->kind) ? "savepoint" : "checkpoint",
                    (unsigned long long)m->checkpoint_id, m->job_name, m->job_id);
+    }
     if (!job->plan.from_flink && m->sql != NULL && job->graph->sql != NULL && strcmp(m->sql, job->graph->sql) != 0)
         buf_append_str(&text, "; its statements differ from these");
     if (m->kind == CHECKPOINT_TERMINATE)

@@ -37,12 +37,14 @@ static void print_start(const struct preflight *p, struct buf *out)
 
     if (p->plan.recovered.dir == NULL && p->fault == NULL)
         buf_append_str(out, "start: fresh, nothing is restored\n");
-    if (p->plan.from_flink && m != NULL)
-        buf_printf(out, "start: from %s (checkpoint %" PRIu64 ", in Flink's form; NO_CLAIM: it stays as it is)\n%s%s%s",
-                   p->plan.recovered.dir, m->checkpoint_id,
-                   p->plan.import_dropped[0] == '\0' ? "" : "dropped:", p->plan.import_dropped,
-                   p->plan.import_dropped[0] == '\0' ? "" : "\n");
-    else if (m != NULL)
+    if (p->plan.from_flink && m != NULL) {
+        buf_printf(out,
+                   "start: from %s (checkpoint %" PRIu64
+                   ", in Flink's form; NO_CLAIM: it stays as it is)\n",
+                   p->plan.recovered.dir, m->checkpoint_id);
+        restore_plan_print_import_dropped(&p->plan, out);
+        buf_append_str(out, p->plan.import_dropped_count > 0 ? "\n" : "");
+    } else if (m != NULL)
         buf_printf(out, "start: from %s (%s %" PRIu64 " of job %s, %s)\n", p->plan.recovered.dir,
                    kind_words(m), m->checkpoint_id, m->job_id,
                    p->plan.claim_mode == CLAIM_CLAIM ? "CLAIM: it becomes this job's"
@@ -205,14 +207,9 @@ static json_t *start_json(const struct preflight *p)
 static json_t *flink_json(const struct preflight *p)
 {
     json_t *o = json_object(), *left = json_array();
-    const char *at = p->plan.import_dropped;
 
-    while (at != NULL && (at = strstr(at, "\n  ")) != NULL) {
-        const char *end = strchr(at += 3, '\n');
-        size_t len = end == NULL ? strlen(at) : (size_t)(end - at);
-
-        add(left, text_json(arena_strndup(p->arena, at, len)));
-    }
+    for (size_t i = 0; i < p->plan.import_dropped_count; i++)
+        add(left, text_json(p->plan.import_dropped[i]));
     put(o, "dropped", left);
     return o;
 }

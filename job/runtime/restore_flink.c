@@ -2,8 +2,8 @@
 #include "job/runtime/restore_flink.h"
 
 #include "base/scratch.h"
+#include "checkpoint/flink/flink_files.h"
 #include "checkpoint/flink/flink_import.h"
-#include "checkpoint/layout.h"
 #include "checkpoint/snapshot_list.h"
 
 #include <stdlib.h>
@@ -11,23 +11,6 @@
 #define PREFIX ".varve-import-"
 
 /* ---- which ----------------------------------------------------------------------------------- */
-
-static bool wrote_flink(struct fs *fs, const char *dir)
-{
-    struct err ignored = {0};
-    char path[FS_PATH_MAX];
-    struct fs_file *f = NULL;
-    uint8_t magic[4];
-    size_t got = 0;
-
-    if (path_join(path, sizeof path, dir, LAYOUT_METADATA, &ignored) != RC_OK ||
-        fs_open_read(fs, path, &f, &ignored) != RC_OK)
-        return false;
-    if (fs_read_at(f, 0, magic, sizeof magic, &got, &ignored) != RC_OK)
-        got = 0;
-    fs_abandon(&f);
-    return got == sizeof magic && flink_metadata_recognise(bytes_of(magic, sizeof magic));
-}
 
 bool restore_flink_find(const struct env *env, const char *uri, char dir[FS_PATH_MAX])
 {
@@ -43,7 +26,7 @@ bool restore_flink_find(const struct env *env, const char *uri, char dir[FS_PATH
         for (size_t i = 0; i < list.count; i++)
             if (list.items[i].complete) /* ids ascend */
                 newest = i;
-        if (newest < list.count && wrote_flink(env->fs, list.items[newest].dir)) {
+        if (newest < list.count && flink_has_metadata(env->fs, list.items[newest].dir)) {
             found = true;
             snprintf(dir, FS_PATH_MAX, "%s", list.items[newest].dir);
         }
@@ -107,6 +90,15 @@ static enum rc take_written(const struct env *env, const char *written, struct r
     return recovery_open(env, written, &options, &p->recovered, err);
 }
 
+static void take_dropped(const struct flink_import *import, struct restore_plan *p)
+{
+    const char *const *lines = flink_import_dropped(import, &p->import_dropped_count);
+
+    p->import_dropped = ARENA_ARRAY(p->arena, p->import_dropped_count, const char *);
+    for (size_t i = 0; i < p->import_dropped_count; i++)
+        p->import_dropped[i] = arena_strdup(p->arena, lines[i]);
+}
+
 static void take_tree(const struct flink_import *import, struct restore_plan *p)
 {
     p->recovered.arena = arena_new(0);
@@ -138,7 +130,7 @@ static enum rc import_all(const struct import_request *r, bool look_only, struct
     enum rc rc = RC_OK;
 
     RETURN_IF_ERR(flink_import_open(r, &import, err));
-    p->import_dropped = arena_strdup(p->arena, flink_import_dropped(import));
+    take_dropped(import, p);
     if (look_only)
         take_tree(import, p);
     else
@@ -157,7 +149,6 @@ enum rc restore_flink(const struct env *env, const struct config *config, const 
     enum rc rc;
 
     p->from_flink = true;
-    p->import_dropped = "";
     if (p->claim_mode == CLAIM_CLAIM)
         return err_set(err, RC_INVALID,
                        "%s was written by Flink and cannot be claimed: its files are not those "

@@ -346,3 +346,11 @@ void restore_plan_print_fits(const struct restore_plan *p, const struct graph *g
         }
     }
 }
+
+void restore_plan_print_import_dropped(const struct restore_plan *p, struct buf *out)
+{
+    if (p->import_dropped_count > 0)
+        buf_append_str(out, "dropped:");
+    for (size_t i = 0; i < p->import_dropped_count; i++)
+        buf_printf(out, "\n  %s", p->import_dropped[i]);
+}

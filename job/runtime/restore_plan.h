@@ -16,9 +16,10 @@ struct restore_plan {
     bool allow_non_restored;
     uint32_t key_group_count; /* to run with: the snapshot's, unless it has none */
     bool from_flink;          /* Flink wrote the snapshot: restore_flink.h has read it into one of ours */
-    const char *import_dropped; /* of such a one: state that nobody takes over, a line each behind "\n" */
-    const struct env *import_env; /* of the directory that it was read into; "": none */
-    char import_dir[FS_PATH_MAX];
+    size_t import_dropped_count; /* of such a one: state that nobody takes over, a line each */
+    const char **import_dropped;
+    const struct env *import_env; /* of the directory that it was read into */
+    char import_dir[FS_PATH_MAX]; /* "": none */
     struct fs_file *import_lock;
     struct arena *arena;
     struct assignment assignment; /* operators in order of vertices and chains */
@@ -36,6 +37,8 @@ MUST_USE enum rc restore_plan_assign(const struct graph *g, const struct checkpo
                                      struct err *err);
 /* Which aggregates start empty and which are gone, a line for each operator where there are any. */
 void restore_plan_print_fits(const struct restore_plan *p, const struct graph *g, struct buf *out);
+/* "dropped:" and a line for each of import_dropped; "" where there are none. */
+void restore_plan_print_import_dropped(const struct restore_plan *p, struct buf *out);
 /* An operator of the job against the snapshot, by itself. */
 struct restore_verdict {
     const struct operator_spec *spec;
