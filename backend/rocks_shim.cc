@@ -407,14 +407,14 @@ int shim_compactions(void *db, void *cf, struct shim_compactions *out)
 try {
     std::map<std::string, std::string> stats;
     rocksdb::ColumnFamilyMetaData meta;
-    int deepest = 0;
+    size_t deepest = 0;
 
     out->count = out->deepest_count = out->written_bytes = 0;
     if (!db_of(db)->GetMapProperty(cf_of(cf), rocksdb::DB::Properties::kCFStats, &stats))
         return -1;
     db_of(db)->GetColumnFamilyMetaData(cf_of(cf), &meta);
     for (const auto &level : meta.levels)
-        deepest = level.files.empty() ? deepest : level.level;
+        deepest = level.files.empty() ? deepest : static_cast<size_t>(level.level);
     for (size_t level = 1; level < meta.levels.size();
          level++) { /* what wrote level 0 are flushes */
         std::string of = "compaction.L" + std::to_string(level);
@@ -422,7 +422,11 @@ try {
             static_cast<uint64_t>(std::strtod(stats[of + ".CompCount"].c_str(), nullptr));
 
         out->count += count;
-        out->deepest_count += static_cast<int>(level) == deepest ? count : 0;
+        if (level > deepest && count > 0) { /* counted, its files not installed yet */
+            deepest = level;
+            out->deepest_count = 0;
+        }
+        out->deepest_count += level == deepest ? count : 0;
         out->written_bytes += static_cast<uint64_t>(
             std::strtod(stats[of + ".WriteGB"].c_str(), nullptr) * 1073741824.0);
     }

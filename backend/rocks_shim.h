@@ -75,7 +75,8 @@ int shim_trouble_tell(struct shim_trouble *t, char *out, size_t cap); /* 0: ther
 int shim_background_errors(void *db, uint64_t *count);
 
 /* Compactions since opening: how many, how many of them wrote the deepest level that holds
- * anything, and what all wrote. */
+ * anything or is about to (RocksDB counts a compaction before it installs its files), and what
+ * all wrote. */
 struct shim_compactions {
     uint64_t count, deepest_count, written_bytes;
 };
