@@ -132,7 +132,7 @@ class SimWebHdfs:
         self.skew_ms = 0  # the server's clock against ours
         self.tree = Tree(self.wall_ms)
         self.random = random.Random(seed)
-        self.plan, self.counts, self.calls = {}, {}, {}
+        self.plan, self.counts, self.calls, self.in_a_row = {}, {}, {}, {}
         self.hooks = []  # called with (op, path, to) under the lock, after a change
         self.old_redirects = self.old_rename = self.no_batches = self.standby = self.kerberos = False
         self.users = set()
@@ -238,15 +238,20 @@ class SimWebHdfs:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         return server
 
-    def trouble_for(self, op):
-        """The kind that this call of `op` meets, or None."""
+    def trouble_for(self, op, path):
+        """The kind that this call of `op` meets, or None. Calls of other threads between them could let one path's repetitions
+        be the n-th each time: after three in a row it is spared, unless every call is to meet it."""
         with self.lock:
             self.calls[op] = self.calls.get(op, 0) + 1
             kind, every = self.plan.get(op) or self.plan.get("any") or (None, 0)
             if kind is None:
                 return None
             self.counts[op] = self.counts.get(op, 0) + 1
-            return kind if self.counts[op] % every == 0 else None
+            row = self.in_a_row.pop((op, path), 0)
+            if self.counts[op] % every != 0 or (every > 1 and row == 3):
+                return None
+            self.in_a_row[op, path] = row + 1
+            return kind
 
     def at_name_node(self, h, call):
         user = call.query.get("user.name")
@@ -256,7 +261,7 @@ class SimWebHdfs:
             return h.give(401, b"<html>Authentication required</html>", "text/html",
                           [("WWW-Authenticate", "Negotiate")])
         two_steps = call.op in ("CREATE", "APPEND", "OPEN")
-        kind = self.trouble_for(call.op + "-NN" if two_steps else call.op)
+        kind = self.trouble_for(call.op + "-NN" if two_steps else call.op, call.path)
         if kind == "busy":
             return h.give(503, b"busy", "text/plain")
         if kind in ("closed", "half"):
@@ -329,7 +334,7 @@ class SimWebHdfs:
         return {"DirectoryListing": {"partialListing": statuses, "remainingEntries": left}}
 
     def at_data_node(self, h, call):
-        kind = self.trouble_for(call.op)
+        kind = self.trouble_for(call.op, call.path)
         if kind == "busy":
             h.body()
             return h.give(503, b"busy", "text/plain")
