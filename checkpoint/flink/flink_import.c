@@ -172,7 +172,8 @@ static bool follows_from_windows(const struct flink_state *s, const struct impor
            memcmp(s->name.data, TIMERS_PREFIX, strlen(TIMERS_PREFIX)) == 0;
 }
 
-static void take_state(struct flink_import *i, struct imported *op,
+/* False: the job has no state of that name. */
+static bool take_state(struct flink_import *i, struct imported *op,
                        const struct flink_source_state *s)
 {
     const char *name = flink_c_text(i->arena, s->state->name);
@@ -180,21 +181,57 @@ static void take_state(struct flink_import *i, struct imported *op,
     size_t before = i->misfits.len, head;
 
     if (follows_from_windows(s->state, op->to))
-        return;
-    if (wanted == NULL) {
-        leave(i, op->from, "%s state \"%s\": operator \"%s\" of the job has none of that name",
-              flink_state_word(s->state), name, op->to->name);
-        return;
-    }
+        return true;
+    if (wanted == NULL)
+        return false;
     buf_printf(&i->misfits, "\n  operator %s: state \"%s\" does not fit:", word_of(i, op->from),
                name);
     head = i->misfits.len;
     flink_fit(s->key, s->state, wanted, i->arena, &i->misfits);
     if (i->misfits.len > head)
-        return;
+        return true;
     i->misfits.len = before;
     op->names[op->state_count] = arena_bytes_copy(i->arena, s->state->name);
     op->states[op->state_count++] = *wanted;
+    return true;
+}
+
+/* A database only says about how many entries there are: it may count what was deleted. */
+static enum rc look_for_entry(struct flink_source *source, const struct flink_source_state *s,
+                              struct flink_size *size, struct err *err)
+{
+    struct bytes key, value;
+    enum rc rc;
+
+    flink_walk_begin(source, s->state->name, (struct key_group_range){0, UINT32_MAX},
+                     (struct bytes){0});
+    rc = flink_walk_next(source, &key, &value, err);
+    size->entries = rc == RC_OK && key.data == NULL ? 0 : size->entries;
+    flink_walk_end(source);
+    return rc;
+}
+
+/* States of names that the job has none of. One without entries is nobody's loss: Flink writes two
+ * of timers for every KeyedProcessFunction, whether it has any or not. */
+static enum rc leave_states(struct flink_import *i, struct imported *op,
+                            struct flink_source *source, const bool *taken, struct err *err)
+{
+    const struct flink_source_state *states;
+    size_t count = flink_source_states(source, &states);
+    struct flink_size *sizes = ARENA_ARRAY(i->arena, count, struct flink_size);
+
+    RETURN_IF_ERR(flink_source_sizes(source, sizes, err));
+    for (size_t k = 0; k < count; k++) {
+        if (taken[k])
+            continue;
+        if (sizes[k].entries > 0 && !sizes[k].exact)
+            RETURN_IF_ERR(look_for_entry(source, &states[k], &sizes[k], err));
+        if (sizes[k].entries > 0)
+            leave(i, op->from, "%s state \"%s\": operator \"%s\" of the job has none of that name",
+                  flink_keyed_word(states[k].form, states[k].state),
+                  flink_c_text(i->arena, states[k].state->name), op->to->name);
+    }
+    return RC_OK;
 }
 
 static enum rc refuse(struct flink_import *i, const struct flink_operator *op, const char *why,
@@ -203,29 +240,39 @@ static enum rc refuse(struct flink_import *i, const struct flink_operator *op, c
     return err_set(err, RC_UNSUPPORTED, "operator %s: %s", word_of(i, op), why);
 }
 
-static enum rc take_keyed(struct flink_import *i, struct imported *op, struct err *err)
+static enum rc take_states(struct flink_import *i, struct imported *op,
+                           struct flink_source *source, struct err *err)
 {
     const struct flink_source_state *states;
+    size_t count = flink_source_states(source, &states);
+    bool *taken = ARENA_ARRAY(i->arena, count, bool), all = true;
+
+    op->states = ARENA_ARRAY(i->arena, count, struct state_desc);
+    op->names = ARENA_ARRAY(i->arena, count, struct bytes);
+    if (flink_source_changes(source) > 0)
+        return refuse(i, op->from,
+                      "it has a changelog, whose changes would be left out: take a canonical "
+                      "savepoint of it",
+                      err);
+    if (flink_source_cut(source) != NULL)
+        return refuse(i, op->from, flink_source_cut(source), err);
+    for (size_t k = 0; k < count; k++) {
+        taken[k] = take_state(i, op, &states[k]);
+        all = all && taken[k];
+    }
+    if (flink_source_unreadable(source) > 0)
+        leave(i, op->from, "raw keyed state of %zu subtasks", flink_source_unreadable(source));
+    return all ? RC_OK : leave_states(i, op, source, taken, err);
+}
+
+static enum rc take_keyed(struct flink_import *i, struct imported *op, struct err *err)
+{
     struct flink_source *source;
-    size_t count;
-    enum rc rc = RC_OK;
+    enum rc rc;
 
     RETURN_IF_ERR(flink_source_open(i->fs, op->from, i->request.snapshot->places,
                                     i->request.scratch_dir, &source, err));
-    count = flink_source_states(source, &states);
-    op->states = ARENA_ARRAY(i->arena, count, struct state_desc);
-    op->names = ARENA_ARRAY(i->arena, count, struct bytes);
-    for (size_t k = 0; k < count; k++)
-        take_state(i, op, &states[k]);
-    if (flink_source_unreadable(source) > 0)
-        leave(i, op->from, "raw keyed state of %zu subtasks", flink_source_unreadable(source));
-    if (flink_source_changes(source) > 0)
-        rc = refuse(i, op->from,
-                    "it has a changelog, whose changes would be left out: take a canonical "
-                    "savepoint of it",
-                    err);
-    else if (flink_source_cut(source) != NULL)
-        rc = refuse(i, op->from, flink_source_cut(source), err);
+    rc = take_states(i, op, source, err);
     flink_source_close(source);
     return rc;
 }

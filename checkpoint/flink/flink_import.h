@@ -4,7 +4,7 @@
  * uid: whose uid is its id): list and union states whose items are byte arrays, and keyed states of
  * its own names that fit (flink_fit.h), whichever form they lie in; of windows the timers are left
  * out, for they follow from the windows. What nobody takes over is refused by name, or dropped and
- * said. Keys and values keep their bytes.
+ * said, unless it has no entries. Keys and values keep their bytes.
  *
  * It is decided before anything is written. What is written is a savepoint of ours, complete with its
  * `_metadata` last (C2, C3); the snapshot itself is only read, as flink_keyed.h says (C13). The result
@@ -35,7 +35,8 @@ struct import_request {
     const char *scratch_dir; /* a directory that is there; what is made below it goes again */
 };
 struct flink_import; /* opaque */
-/* Looks at every description, and decides. The request's pointers are borrowed until the release.
+/* Looks at every description, and decides; of a state whose name the job has none of, whether it has
+ * entries. The request's pointers are borrowed until the release.
  * RC_INVALID: state that nobody takes over, or that does not fit, all of it by name; RC_UNSUPPORTED:
  * what cannot be read. */
 MUST_USE enum rc flink_import_open(const struct import_request *r, struct flink_import **out,

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """check_flink.py - what scripts/check-flink runs: a real Flink restores what varve exported, goes on, and comes back, three times around; each time
-`varve state` reads what the formulas of the job say (Rounds.java). Then Flink's own classes read a varve job's totals out of its export (VarveRows.java).
+`varve state` reads what the formulas of the job say (Rounds.java). Then Flink's own classes read a varve job's totals out of its export (VarveRows.java), and Flink takes
+more input into such totals (VarveTotals.java), with a snapshot in each form that it has, from which varve goes on.
 
     check_flink.py [--short] COMMAND...        COMMAND runs Judge.java; VARVE_BIN is the program
+    check_flink.py --fixtures DIR COMMAND...   totals that Flink alone kept, in every form: what tests/conformance/golden/flink-totals holds
 """
 import collections
 import datetime
@@ -14,6 +16,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e/lib"))
+from flink_totals import KEPT, OURS, PART, THEIRS, totals_are_right, totals_sql
 from varve import BACKENDS, Job, check, same, sequence, settings, varve
 
 KEYS, RULES, BASE, HOUR = 300, 5, 1700000000000, 3600000
@@ -168,17 +171,106 @@ def totals_of_varve(flink, where, backend):
     print("ok   totals of a varve job (%s), read by Flink" % backend, flush=True)
 
 
+# ---- totals that Flink wrote last, in any form --------------------------------------------------------------------------------
+
+
+def begun_by_varve(where, ttl):
+    """A savepoint in Flink's form of a job that was stopped in the middle, and which ids it has taken."""
+    job = Job(where, totals_sql(where, "rocksdb", 1, 1, ttl, PART // 4))
+    job.wait_rows(PART // 4)
+    path = export(job.stop(where + "/sp"), where + "/begun")
+    taken = sum(r["value.f0"] for r in rows(path, "--operator", "totals", "--name", "accState"))
+    check(PART // 4 <= taken < PART, "stopped in the middle", taken)
+    return path, range(1, taken + 1)
+
+
+# Of each: state backend, Flink's parallelism, form of snapshot (Judge.java), time-to-live.
+KEPT_FORMS = [
+    ("rocksdb", 2, "files", False), ("hashmap", 3, "checkpoint", False), ("rocksdb", 1, "native", True),
+    ("rocksdb", 1, "files", True), ("rocksdb", 3, "checkpoint", False), ("rocksdb", 2, "full", False), ("rocksdb", 3, "full-compressed", True),
+    ("rocksdb", 3, "native", False), ("rocksdb", 2, "canonical", False), ("hashmap", 1, "canonical-compressed", True),
+    ("hashmap", 2, "native", False), ("hashmap", 2, "checkpoint-compressed", True), ("rocksdb", 2, "merged", False), ("rocksdb", 3, "merged-across", True),
+    ("forst", 1, "checkpoint", False), ("forst", 2, "files", True),
+]
+
+
+def take(flink, where, form, first, restore):
+    """Flink goes on with the totals, or begins them, over PART ids: the snapshot."""
+    backend, parallelism, kind, ttl = form
+    return flink.ask("totals", "totals", KEPT, first, first + PART, backend, parallelism, kind, where, restore, "ttl" if ttl else "-")[-1].split(" ")[1]
+
+
+def goes_on_in_varve(where, taken, ids, number, ttl, named):
+    """Both backends, at parallelism 1 to 3 in turn."""
+    for of, (backend, parallelism) in enumerate([("hashmap", 1 + (number + 1) % 3), ("rocksdb", 1 + (number + 2) % 3)]):
+        at = "%s/%d-%d" % (where, number, of)
+        job = Job(at, totals_sql(at, backend, parallelism, OURS, ttl), ["-s", taken])
+        same(job.wait(), 0, "%s: exit code of varve (%s, parallelism %d); %s" % (named, backend, parallelism, job.said()))
+        totals_are_right(job, ids, ttl, "%s, in varve (%s, parallelism %d)" % (named, backend, parallelism))
+    print("ok   " + named, flush=True)
+
+
+def kept_by_flink(flink, where, forms):
+    """C10: what a job goes on with depends on the snapshot alone, not on its form, nor on who had how many subtasks."""
+    begun = {}
+    for number, form in enumerate(forms):
+        backend, parallelism, kind, ttl = form
+        if ttl not in begun and backend != "forst":
+            begun[ttl] = begun_by_varve("%s/begun-%s" % (where, ttl), ttl)
+        path, ids = begun[ttl] if backend != "forst" else ("-", [])  # which restores no savepoint of another
+        named = "totals kept by Flink: %s, parallelism %d, %s%s" % (backend, parallelism, kind, ", with time-to-live" if ttl else "")
+        taken = take(flink, where + "/flink", form, THEIRS, path)
+        goes_on_in_varve(where, taken, [*ids, *range(THEIRS, THEIRS + PART)], number, ttl, named)
+
+
+def rescaled_by_flink(flink, where):
+    """Flink's databases after it has cut and merged its own."""
+    taken, ids = "-", []
+    for step, parallelism in enumerate((2, 3, 1)):
+        first = THEIRS + step * PART
+        taken = take(flink, where + "/flink", ("rocksdb", parallelism, "files", False), first, taken)
+        ids += range(first, first + PART)
+        goes_on_in_varve(where, taken, ids, step, False, "totals that Flink has rescaled %d times" % step)
+
+
+def changelog_is_refused(flink, where):
+    taken = take(flink, where + "/flink", ("rocksdb", 2, "changelog", False), THEIRS, "-")
+    for more in (["--dry-run"], []):
+        job = Job(where, totals_sql(where, "rocksdb", 2, OURS, False), more + ["-s", taken])
+        check(job.wait() in (1, 2) and "it has a changelog" in job.out + job.err, "a changelog is refused", job.said())
+    print("ok   a changelog is refused", flush=True)
+
+
+def make_fixtures(flink, where):
+    for form in KEPT_FORMS + [("rocksdb", 2, "changelog", False)]:
+        backend, parallelism, kind, ttl = form
+        print(take(flink, "%s/%s-%d-%s%s" % (where, backend, parallelism, kind, "-ttl" if ttl else ""), form, THEIRS, "-"))
+
+
+def judge(flink, where, short):
+    for name, steps in CHAINS.items():
+        if not short or name == "rocksdb":
+            go_around(flink, os.path.join(where, name), steps[:3] if short else steps, name)
+    for backend in ("rocksdb",) if short else BACKENDS:
+        totals_of_varve(flink, os.path.join(where, "varve-" + backend), backend)
+    kept_by_flink(flink, os.path.join(where, "kept"), KEPT_FORMS[:3] if short else KEPT_FORMS)
+    if not short:
+        rescaled_by_flink(flink, os.path.join(where, "rescaled"))
+        changelog_is_refused(flink, os.path.join(where, "changelog"))
+
+
 def main():
+    if sys.argv[1] == "--fixtures":
+        flink = Flink(sys.argv[3:])
+        make_fixtures(flink, os.path.abspath(sys.argv[2]))
+        flink.close()
+        return
     short = sys.argv[1] == "--short"
     command = sys.argv[2:] if short else sys.argv[1:]
     where = tempfile.mkdtemp(prefix="varve-check-flink.")
     try:
         flink = Flink(command)
-        for name, steps in CHAINS.items():
-            if not short or name == "rocksdb":
-                go_around(flink, os.path.join(where, name), steps[:3] if short else steps, name)
-        for backend in ("rocksdb",) if short else BACKENDS:
-            totals_of_varve(flink, os.path.join(where, "varve-" + backend), backend)
+        judge(flink, where, short)
         flink.close()
     finally:
         if "KEEP" in os.environ:
