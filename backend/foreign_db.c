@@ -5,6 +5,8 @@
 #include "backend/rocks_backend_priv.h"
 #include "backend/rocks_sst.h"
 
+#include <stdio.h>
+
 #define OPEN_FILES 64
 #define BLOCK_CACHE_BYTES (8u << 20)
 #define WRITE_BUFFER_BYTES (1u << 20) /* RocksDB wants some, though nothing is written */
@@ -115,6 +117,35 @@ static enum rc prove_file(void *ctx, const struct rocks_file *f, struct err *err
     return RC_OK;
 }
 
+/* ---- where a key lies ------------------------------------------------------------------------ */
+
+struct holders {
+    struct bytes key;
+    char *name; /* of the last that was found */
+    uint32_t count;
+};
+
+static enum rc note_holder(void *ctx, const struct rocks_file *f, struct err *err UNUSED)
+{
+    struct holders *h = ctx;
+
+    if (bytes_cmp(h->key, f->first) < 0 || bytes_cmp(h->key, f->last) > 0)
+        return RC_OK;
+    h->count++;
+    snprintf(h->name, FOREIGN_NAME_MAX, "%s", f->name);
+    return RC_OK;
+}
+
+bool foreign_db_file_of(struct foreign_db *db, const char *family, struct bytes key,
+                        char name[FOREIGN_NAME_MAX])
+{
+    struct rocks_cf *cf = rocks_cf_find(db->db, family);
+    struct holders h = {.key = key, .name = name};
+    struct err ignored = {0};
+
+    return cf != NULL && rocks_cf_files(cf, note_holder, &h, &ignored) == RC_OK && h.count == 1;
+}
+
 /* ---- scans ----------------------------------------------------------------------------------- */
 
 static enum rc begin(struct foreign_scan *s, struct rocks_bounds bounds, struct err *err)
@@ -143,13 +174,17 @@ static enum rc begin_prefix(struct foreign_scan *s, struct bytes prefix, struct 
 static enum rc begin_piece(struct foreign_scan *s, struct err *err)
 {
     struct key_group_range piece = s->rest;
+    struct rocks_bounds bounds;
     uint8_t room[4] = {0};
 
     if (piece.last - piece.first >= s->piece_groups)
         piece.last = piece.first + s->piece_groups - 1;
     s->rest.first = piece.last + 1;
     s->piece_groups *= 2;
-    return begin(s, rocks_bounds_of(piece, s->prefix_len, room), err);
+    bounds = rocks_bounds_of(piece, s->prefix_len, room);
+    if (piece.first == 0)
+        bounds.lower.len = 0; /* also what is too short for a key group */
+    return begin(s, bounds, err);
 }
 
 enum rc foreign_scan_open(struct foreign_db *db, const char *family, struct key_group_range groups,

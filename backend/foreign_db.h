@@ -21,6 +21,12 @@ void foreign_db_close(struct foreign_db *db); /* NULL is a no-op; its scans befo
 typedef const char *foreign_name_fn(const void *ctx, const char *local_name);
 void foreign_db_name_files(struct foreign_db *db, foreign_name_fn *fn, const void *ctx);
 
+/* The one file that has entries about a key, by its local name; false: several may have, or none, or
+ * nobody can tell. */
+#define FOREIGN_NAME_MAX 128
+bool foreign_db_file_of(struct foreign_db *db, const char *family, struct bytes key,
+                        char name[FOREIGN_NAME_MAX]);
+
 /* About as many entries as a family has (keys that were written twice count twice), and bytes;
  * nothing of one that is not there. */
 struct foreign_size {

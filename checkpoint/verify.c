@@ -379,6 +379,9 @@ static void move_faults(struct verify *v)
     r->unproven = arena_copy(r->arena, v->unproven, v->unproven_count * sizeof *v->unproven);
     r->unproven_count = v->unproven_count;
     mem_free(v->unproven);
+    r->left_over = arena_copy(r->arena, v->left_over, v->left_over_count * sizeof *v->left_over);
+    r->left_over_count = v->left_over_count;
+    mem_free(v->left_over);
 }
 
 static void sum_up(struct verify_report *r)
@@ -409,8 +412,10 @@ enum rc verify_path(const struct env *env, const char *path, const struct verify
     GOTO_IF_ERR(survey(&v, err));
     prove_files(&v);
     GOTO_IF_ERR(verify_flink(&v, err));
-    if (options->scratch_dir != NULL)
+    if (options->scratch_dir != NULL) {
         GOTO_IF_ERR(verify_deep(&v, err));
+        GOTO_IF_ERR(verify_flink_deep(&v, err));
+    }
     GOTO_IF_ERR(blame(&v, err));
     out->file_count = file_set_count(v.files);
 out:

@@ -9,7 +9,8 @@
  *
  * Flink's _metadata has no digests: of its snapshots what RocksDB or snappy gave a checksum is proven
  * by that, in a process of its own, streams are walked to their ends where their format allows it,
- * and what nothing proves is listed as such (flink/flink_prove.h).
+ * and what nothing proves is listed as such (flink/flink_prove.h). With a scratch directory every
+ * entry of keyed state is read to its end (flink/flink_prove_deep.h).
  *
  * Nothing is written or locked: read-only media will do, and a running job is not disturbed (what
  * it deletes meanwhile is no fault). Memory grows with the files, not with their uses: snapshots
@@ -63,6 +64,13 @@ struct verify_unproven {
     const char *reason; /* "no checksum: length alone" */
     uint64_t size_bytes;
 };
+/* Entries in a database of Flink's outside the key groups of its handle, as a rescale leaves there
+ * until a compaction: Flink never reads them. */
+struct verify_left_over {
+    const char *snapshot_dir, *operator_name, *state;
+    uint32_t subtask_index;
+    uint64_t entries, bytes; /* of keys and values */
+};
 #define VERIFY_NONE SIZE_MAX
 struct verify_report {
     struct arena *arena; /* owns all below */
@@ -74,6 +82,8 @@ struct verify_report {
     struct verify_fault *faults;
     size_t unproven_count; /* each file once; of Flink's only */
     struct verify_unproven *unproven;
+    size_t left_over_count; /* with a scratch directory */
+    struct verify_left_over *left_over;
     size_t damaged_count, incomplete_count; /* of snapshots */
     uint64_t file_count, read_bytes;        /* distinct ones */
 };

@@ -110,7 +110,7 @@ static void work(void *ctx, struct apart_ear *ear)
 
 /* ---- the parent ------------------------------------------------------------------------------ */
 
-static void add_unproven(struct verify *v, struct verify_unproven u)
+void verify_add_unproven(struct verify *v, struct verify_unproven u)
 {
     if (v->unproven_count == v->unproven_cap) {
         v->unproven_cap = v->unproven_cap == 0 ? 64 : v->unproven_cap * 2;
@@ -164,7 +164,7 @@ static void hear(void *ctx, struct bytes message)
         add_fault(v, snapshot, file, t->begun ? t->last_text : "", text);
         break;
     case TELL_UNPROVEN:
-        add_unproven(v, (struct verify_unproven){
+        verify_add_unproven(v, (struct verify_unproven){
                             .path = file == INLINED
                                         ? arena_printf(v->report->arena, "%s/%s",
                                                        v->report->snapshots[snapshot].dir,
@@ -180,10 +180,10 @@ static void hear(void *ctx, struct bytes message)
     }
 }
 
-static bool has_flinks(const struct verify_report *r)
+bool verify_has_flinks(const struct verify *v)
 {
-    for (size_t i = 0; i < r->snapshot_count; i++)
-        if (r->snapshots[i].flink)
+    for (size_t i = 0; i < v->report->snapshot_count; i++)
+        if (v->report->snapshots[i].flink)
             return true;
     return false;
 }
@@ -212,7 +212,7 @@ enum rc verify_flink(struct verify *v, struct err *err)
     struct tour t = {.v = v};
     enum rc rc;
 
-    if (!has_flinks(v->report))
+    if (!verify_has_flinks(v))
         return RC_OK;
     t.seen = mem_calloc(file_set_count(v->files), sizeof *t.seen);
     rc = run(&t, err);

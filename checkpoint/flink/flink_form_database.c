@@ -81,14 +81,28 @@ static enum rc bring(struct flink_reader *r, size_t i, struct err *err)
     return rc;
 }
 
-static const char *name_of(const void *ctx, const char *local_name)
+/* "" of one that is inlined, NULL of none. */
+static const char *path_of(const struct flink_reader *r, const char *local_name)
 {
-    const struct flink_reader *r = ctx;
-
     for (size_t i = 0; i < r->file_count; i++)
         if (bytes_eq(r->files[i]->local_name, bytes_of_str(local_name)))
-            return r->paths[i][0] == '\0' ? "inlined in _metadata" : r->paths[i];
+            return r->paths[i];
     return NULL;
+}
+
+static const char *name_of(const void *ctx, const char *local_name)
+{
+    const char *path = path_of(ctx, local_name);
+
+    return path != NULL && path[0] == '\0' ? "inlined in _metadata" : path;
+}
+
+const char *flink_form_database_file_of(const struct flink_reader *r, const char *family,
+                                        struct bytes key)
+{
+    char name[FOREIGN_NAME_MAX];
+
+    return r->db != NULL && foreign_db_file_of(r->db, family, key, name) ? path_of(r, name) : NULL;
 }
 
 enum rc flink_form_database_states(struct flink_reader *r, struct err *err)

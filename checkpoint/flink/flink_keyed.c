@@ -243,6 +243,43 @@ enum rc flink_scan_open(struct flink_reader *r, size_t state, struct key_group_r
     return RC_OK;
 }
 
+enum rc flink_scan_open_outside(struct flink_reader *r, size_t state, bool above,
+                                struct flink_scan **out, struct err *err)
+{
+    const struct flink_range *range = &r->from.handle->range;
+    struct key_group_range outside = {0, range->first - 1};
+    struct flink_scan *s;
+    enum rc rc;
+
+    ASSERT(r->form == FLINK_FORM_DATABASE && state < r->states.count);
+    if (above)
+        outside = (struct key_group_range){range->first + range->count,
+                                           (1u << (8 * r->prefix_len)) - 1};
+    else if (range->first == 0)
+        outside = (struct key_group_range){1, 0}; /* nothing */
+    s = scan_new(r, state, outside, (struct bytes){0});
+    rc = flink_form_open_database(r, err);
+    if (rc == RC_OK)
+        rc = foreign_scan_open(r->db, (const char *)r->states.states[state].name.data, outside,
+                               r->prefix_len, (struct bytes){0}, &s->db, err);
+    if (rc != RC_OK) {
+        flink_scan_close(s);
+        return rc;
+    }
+    *out = s;
+    return RC_OK;
+}
+
+const char *flink_reader_file_of(struct flink_reader *r, size_t state, struct bytes key)
+{
+    const struct flink_stream *s;
+
+    if (r->form == FLINK_FORM_DATABASE)
+        return flink_form_database_file_of(r, (const char *)r->states.states[state].name.data, key);
+    s = &r->groups->stream;
+    return flink_place(r->from.places, s->tag == FLINK_STREAM_GROUPS ? &s->groups->stream : s);
+}
+
 enum rc flink_scan_open_all(struct flink_reader *r, struct key_group_range groups,
                             struct flink_scan **out, struct err *err)
 {

@@ -66,6 +66,13 @@ struct flink_scan; /* opaque */
 MUST_USE enum rc flink_scan_open(struct flink_reader *r, size_t state,
                                  struct key_group_range groups, struct bytes prefix,
                                  struct flink_scan **out, struct err *err);
+/* Entries of a state in a database whose key group lies below the handle's range, or above it: such
+ * as a rescale leaves there, which Flink never reads. */
+MUST_USE enum rc flink_scan_open_outside(struct flink_reader *r, size_t state, bool above,
+                                         struct flink_scan **out, struct err *err);
+/* Where the entries of a key lie: the path of a file (a database's: NULL when several may have it),
+ * or "" of what is inlined. Holds as long as the reader. */
+const char *flink_reader_file_of(struct flink_reader *r, size_t state, struct bytes key);
 /* key->data NULL: the end. They hold until the next call. RC_CORRUPT names stream and offset. */
 MUST_USE enum rc flink_scan_next(struct flink_scan *s, struct bytes *key, struct bytes *value,
                                  struct err *err);

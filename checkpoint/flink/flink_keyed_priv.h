@@ -60,6 +60,9 @@ enum rc flink_form_database_states(struct flink_reader *r, struct err *err);
 /* Its files into reader->dir, and opens it; done once. */
 enum rc flink_form_open_database(struct flink_reader *r, struct err *err);
 void flink_form_close_database(struct flink_reader *r);
+/* Of an open one: where the one file lies that has a key of a family. NULL: which is not known. */
+const char *flink_form_database_file_of(const struct flink_reader *r, const char *family,
+                                        struct bytes key);
 /* A walk over all families of a database, key group by key group. */
 enum rc flink_form_open_families(struct flink_scan *s, struct err *err);
 enum rc flink_form_next_of_families(struct flink_scan *s, struct bytes *key, struct bytes *value,

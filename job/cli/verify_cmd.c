@@ -81,6 +81,27 @@ static void print_unproven(const struct verify_report *r)
     }
 }
 
+static void print_left_over(const struct verify_report *r)
+{
+    char size[CLI_NUMBER_MAX], count[CLI_NUMBER_MAX];
+
+    for (size_t i = 0; i < r->left_over_count; i++) {
+        const struct verify_left_over *l = &r->left_over[i];
+        struct buf line = {0};
+
+        buf_printf(&line, "left over from a rescale: %s entries, %s, of state \"",
+                   cli_count_text(l->entries, count), cli_size_text(l->bytes, size));
+        buf_append_escaped(&line, bytes_of_str(l->state), SIZE_MAX);
+        buf_append_str(&line, "\" (operator \"");
+        buf_append_escaped(&line, bytes_of_str(l->operator_name), SIZE_MAX);
+        buf_printf(&line,
+                   "\" subtask %u) in %s: outside its key groups, where Flink does not look\n",
+                   l->subtask_index, path_base(l->snapshot_dir));
+        cli_print_bytes(buf_bytes(&line));
+        buf_release(&line);
+    }
+}
+
 static void print_text(const struct verify_report *r)
 {
     char read[CLI_NUMBER_MAX], files[CLI_NUMBER_MAX], all[CLI_NUMBER_MAX];
@@ -92,6 +113,7 @@ static void print_text(const struct verify_report *r)
     for (size_t i = 0; i < r->fault_count; i++)
         print_fault(r, &r->faults[i]);
     print_unproven(r);
+    print_left_over(r);
     for (uint32_t i = 0; i < r->list.job_count; i++)
         print_newest_clean(r, i);
     cli_print("%s: %s snapshots: %zu clean, %zu damaged, %zu incomplete; %s files, %s read\n",
@@ -127,11 +149,21 @@ static json_t *fault_json(const struct verify_report *r, const struct verify_fau
                      "size", (json_int_t)f->size_bytes, "snapshots", snapshots);
 }
 
+static json_t *left_over_json(const struct verify_left_over *l)
+{
+    return json_pack("{s: o, s: o, s: I, s: o, s: I, s: I}", "snapshot", text_json(l->snapshot_dir),
+                     "operator", text_json(l->operator_name), "subtask",
+                     (json_int_t)l->subtask_index, "state", text_json(l->state), "entries",
+                     (json_int_t)l->entries, "size", (json_int_t)l->bytes);
+}
+
 static void print_json(const struct verify_report *r)
 {
     json_t *snapshots = json_array(), *faults = json_array(), *jobs = json_array();
-    json_t *unproven = json_array();
+    json_t *unproven = json_array(), *left_over = json_array();
 
+    for (size_t i = 0; i < r->left_over_count; i++)
+        json_array_append_new(left_over, left_over_json(&r->left_over[i]));
     for (size_t i = 0; i < r->unproven_count; i++)
         json_array_append_new(
             unproven, json_pack("{s: o, s: o, s: I}", "path", text_json(r->unproven[i].path),
@@ -149,13 +181,13 @@ static void print_json(const struct verify_report *r)
                                 ? json_null()
                                 : text_json(r->snapshots[r->newest_clean[i]].dir)));
     cli_print_json(json_pack(
-        "{s: o, s: s, s: b, s: I, s: I, s: I, s: I, s: I, s: o, s: o, s: o, s: o}", "path",
+        "{s: o, s: s, s: b, s: I, s: I, s: I, s: I, s: I, s: o, s: o, s: o, s: o, s: o}", "path",
         text_json(r->list.path), "type", snapshot_list_type_str(r->list.type), "ok",
         !verify_found_damage(r), "clean",
         (json_int_t)(r->snapshot_count - r->damaged_count - r->incomplete_count), "damaged",
         (json_int_t)r->damaged_count, "incomplete", (json_int_t)r->incomplete_count, "files",
         (json_int_t)r->file_count, "read", (json_int_t)r->read_bytes, "jobs", jobs, "snapshots",
-        snapshots, "faults", faults, "unproven", unproven));
+        snapshots, "faults", faults, "unproven", unproven, "left_over", left_over));
 }
 
 static int verify_and_print(struct cli *cli, const char *path, const char *scratch_dir)

@@ -6,23 +6,13 @@ import glob
 import json
 import os
 import sys
-import tarfile
-import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import json_schema  # noqa: E402
+from flink_fixtures import FIXTURES, newest, replaced, unpack  # noqa: E402
 from varve import TESTS, Job, check, files_below, inspect, main, read, same, sequence, settings, test, varve, verify  # noqa: E402
 
-ARCHIVE = os.path.join(TESTS, "conformance/golden/flink-state/snapshots.tar.xz")
 SCHEMA = json.loads(read(os.path.join(TESTS, "../docs/inspect.schema.json")))
-FIXTURES = sorted({n.name.split("/")[1] for n in tarfile.open(ARCHIVE) if n.name.count("/") > 2})
-_one_at_a_time = threading.Lock()
-
-
-def unpack(where, *fixtures):
-    with _one_at_a_time, tarfile.open(ARCHIVE) as t:
-        t.extractall(where, [m for m in t.getmembers() if (m.name + "/.").split("/")[1].split(".expected")[0] in fixtures])
-    return where
 
 
 def states_of(snapshot):
@@ -112,18 +102,6 @@ def a_name_with_a_line_end_begins_no_line_of_the_report(where):
     same(len([line for line in text.splitlines() if line.startswith("  size ")]), 1, "lines of the size")
 
 
-def replaced(where, fixture, old, new):
-    """The first file with these bytes, and where; others take their place."""
-    unpack(where, fixture)
-    for path in files_below(os.path.join(where, fixture)):
-        whole = open(path, "rb").read()
-        if old in whole:
-            with open(path, "wb") as f:
-                f.write(whole.replace(old, new, 1))
-            return path
-    check(False, "no file of %s has %r" % (fixture, old))
-
-
 @test(each=("canonical-savepoint-from-rocksdb", "hashmap-checkpoint"))
 def a_key_in_a_group_that_is_not_its_own_is_named(where, fixture):
     """Its bytes make sense: nothing but the hash of the key tells."""
@@ -162,10 +140,6 @@ def difference(*args):
     code, out, err = varve("diff", "--state", "--json", *args)
     check(code == 0, "exit code %d" % code, out, err)
     return {(r["operator"], r["state"]): r for r in map(json.loads, out.splitlines())}, err
-
-
-def newest(where, fixture):
-    return os.path.dirname(sorted(glob.glob(where + "/" + fixture + "/*/**/_metadata", recursive=True))[-1])
 
 
 FORMS = ("native-savepoint-from-rocksdb", "canonical-savepoint-from-hashmap", "rocksdb-full", "hashmap-checkpoint",
