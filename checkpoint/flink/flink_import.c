@@ -24,8 +24,10 @@ static const char *word_of(struct flink_import *i, const struct flink_operator *
                            : arena_printf(i->arena, "%s", hex);
 }
 
-static void add_left(struct flink_import *i, const char *line)
+static void add_left(struct flink_import *i, bool asked, const char *line)
 {
+    if (!asked)
+        buf_printf(&i->unasked, "\n  %s", line);
     if (i->left_count == i->left_cap) {
         i->left_cap = i->left_cap == 0 ? 16 : 2 * i->left_cap;
         i->left = mem_realloc(i->left, i->left_cap * sizeof *i->left);
@@ -33,9 +35,11 @@ static void add_left(struct flink_import *i, const char *line)
     i->left[i->left_count++] = line;
 }
 
-static void leave(struct flink_import *i, const struct flink_operator *op, const char *fmt, ...)
-    PRINTF_LIKE(3, 4);
-static void leave(struct flink_import *i, const struct flink_operator *op, const char *fmt, ...)
+/* asked: by the mapping. */
+static void leave(struct flink_import *i, const struct flink_operator *op, bool asked,
+                  const char *fmt, ...) PRINTF_LIKE(4, 5);
+static void leave(struct flink_import *i, const struct flink_operator *op, bool asked,
+                  const char *fmt, ...)
 {
     char text[LEFT_MAX];
     va_list args;
@@ -43,7 +47,7 @@ static void leave(struct flink_import *i, const struct flink_operator *op, const
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    add_left(i, arena_printf(i->arena, "operator %s: %s", word_of(i, op), text));
+    add_left(i, asked, arena_printf(i->arena, "operator %s: %s", word_of(i, op), text));
 }
 
 static bool has_keyed_state(const struct flink_operator *op)
@@ -68,9 +72,11 @@ static void leave_operator(struct flink_import *i, const struct flink_operator *
 {
     bool keyed = has_keyed_state(op), lists = has_operator_state(op),
          coordinator = op->coordinator.tag != FLINK_STREAM_NONE;
+    bool asked = import_drops_operator(i, op);
 
     if (keyed || lists || coordinator)
-        leave(i, op, "no operator of the job has this uid: its%s%s%s%s%s",
+        leave(i, op, asked, "%s: its%s%s%s%s%s",
+              asked ? "as the mapping says" : "no operator of the job has this uid",
               keyed ? " keyed state" : "", keyed && (lists || coordinator) ? "," : "",
               lists ? " operator state" : "", lists && coordinator ? "," : "",
               coordinator ? " coordinator's state" : "");
@@ -132,7 +138,7 @@ static enum rc take_lists(struct flink_import *i, const struct flink_operator *o
     enum rc rc = RC_OK;
 
     if (from->has_raw)
-        leave(i, op, "raw operator state of subtask %" PRIu32, from->index);
+        leave(i, op, false, "raw operator state of subtask %" PRIu32, from->index);
     if (!from->has_managed || from->managed.list_count == 0)
         return RC_OK;
     RETURN_IF_ERR(flink_lists_open(i->fs, i->request.snapshot->places, &from->managed, &lists, err));
@@ -146,7 +152,7 @@ static enum rc take_lists(struct flink_import *i, const struct flink_operator *o
                                    .mode = modes[list->mode]};
         rc = take_items(i, lists, list, out, &bytes, err);
         if (rc == RC_OK && !bytes)
-            leave(i, op, "%s state \"%s\" of subtask %" PRIu32 ": its items are no byte arrays",
+            leave(i, op, false, "%s state \"%s\" of subtask %" PRIu32 ": its items are no byte arrays",
                   flink_mode_str(list->mode), out->name, from->index);
         else
             to->list_count++;
@@ -179,11 +185,17 @@ static bool take_state(struct flink_import *i, struct imported *op,
     const char *name = flink_c_text(i->arena, s->state->name);
     const struct state_desc *wanted = state_desc_find(op->to->states, op->to->state_count, name);
     size_t before = i->misfits.len, head;
+    bool drop;
 
     if (follows_from_windows(s->state, op->to))
         return true;
-    if (wanted == NULL)
-        return false;
+    if (import_map_state(i, op, s, &drop))
+        return true;
+    if (drop)
+        leave(i, op->from, true, "%s state \"%s\": as the mapping says", flink_keyed_word(s->form, s->state),
+              name);
+    if (drop || wanted == NULL)
+        return drop;
     buf_printf(&i->misfits, "\n  operator %s: state \"%s\" does not fit:", word_of(i, op->from),
                name);
     head = i->misfits.len;
@@ -227,7 +239,7 @@ static enum rc leave_states(struct flink_import *i, struct imported *op,
         if (sizes[k].entries > 0 && !sizes[k].exact)
             RETURN_IF_ERR(look_for_entry(source, &states[k], &sizes[k], err));
         if (sizes[k].entries > 0)
-            leave(i, op->from, "%s state \"%s\": operator \"%s\" of the job has none of that name",
+            leave(i, op->from, false, "%s state \"%s\": operator \"%s\" of the job has none of that name",
                   flink_keyed_word(states[k].form, states[k].state),
                   flink_c_text(i->arena, states[k].state->name), op->to->name);
     }
@@ -245,10 +257,12 @@ static enum rc take_states(struct flink_import *i, struct imported *op,
 {
     const struct flink_source_state *states;
     size_t count = flink_source_states(source, &states);
+    size_t room = count + (op->mapped == NULL ? 0 : op->mapped->state_count);
     bool *taken = ARENA_ARRAY(i->arena, count, bool), all = true;
 
-    op->states = ARENA_ARRAY(i->arena, count, struct state_desc);
-    op->names = ARENA_ARRAY(i->arena, count, struct bytes);
+    op->states = ARENA_ARRAY(i->arena, room, struct state_desc);
+    op->names = ARENA_ARRAY(i->arena, room, struct bytes);
+    op->converts = ARENA_ARRAY(i->arena, room, const struct flink_convert *);
     if (flink_source_changes(source) > 0)
         return refuse(i, op->from,
                       "it has a changelog, whose changes would be left out: take a canonical "
@@ -261,7 +275,7 @@ static enum rc take_states(struct flink_import *i, struct imported *op,
         all = all && taken[k];
     }
     if (flink_source_unreadable(source) > 0)
-        leave(i, op->from, "raw keyed state of %zu subtasks", flink_source_unreadable(source));
+        leave(i, op->from, false, "raw keyed state of %zu subtasks", flink_source_unreadable(source));
     return all ? RC_OK : leave_states(i, op, source, taken, err);
 }
 
@@ -280,9 +294,15 @@ static enum rc take_keyed(struct flink_import *i, struct imported *op, struct er
 /* ---- an operator ----------------------------------------------------------------------------- */
 
 /* Without a uid of its own an operator is known by its id, as the way out has it. */
-static const struct import_operator *taker_of(const struct flink_import *i,
+static const struct import_operator *taker_of(struct flink_import *i,
                                               const struct flink_operator *op)
 {
+    const struct mapped_operator *mapped = import_mapped(i, op);
+
+    if (mapped != NULL)
+        return import_mapped_to(i, mapped);
+    if (import_drops_operator(i, op))
+        return NULL;
     for (size_t k = 0; k < i->request.operator_count; k++) {
         const struct import_operator *to = &i->request.operators[k];
         struct bytes uid = bytes_of_str(to->uid[0] != '\0' ? to->uid : to->id);
@@ -327,13 +347,42 @@ static enum rc take_subtask(struct flink_import *i, struct imported *op,
     return take_lists(i, op->from, from, to, err);
 }
 
+static enum rc check_taken_once(struct flink_import *i, const struct imported *op, struct err *err)
+{
+    for (const struct imported *other = i->operators; other < op; other++)
+        if (other->to == op->to)
+            return err_set(err, RC_INVALID,
+                           "operators %s and %s would both go on as operator \"%s\" of the job",
+                           word_of(i, other->from), word_of(i, op->from), op->to->name);
+    return RC_OK;
+}
+
+/* Keys go into other key groups: into those of a subtask at its end, too. */
+static enum rc check_none_ended(struct flink_import *i, const struct flink_operator *op,
+                                struct err *err)
+{
+    size_t ended = 0;
+
+    for (size_t s = 0; s < op->subtask_count; s++)
+        ended += op->subtasks[s].finished;
+    return ended == 0 ? RC_OK
+                      : refuse(i, op, "some of its subtasks are at their end, and can't take other keys",
+                               err);
+}
+
 static enum rc take_operator(struct flink_import *i, const struct flink_operator *from,
                              const struct import_operator *to, struct err *err)
 {
     struct imported *op = &i->operators[i->tree.operator_count];
     struct operator_meta *meta = &i->tree.operators[i->tree.operator_count++];
 
-    *op = (struct imported){.from = from, .to = to, .meta = meta};
+    *op = (struct imported){
+        .from = from, .to = to, .meta = meta, .mapped = import_mapped(i, from)};
+    if (op->mapped != NULL) {
+        op->mapped_found = ARENA_ARRAY(i->arena, op->mapped->state_count + 1, bool);
+        op->drop_found = ARENA_ARRAY(i->arena, op->mapped->drop_count + 1, bool);
+    }
+    RETURN_IF_ERR(check_taken_once(i, op, err));
     *meta = (struct operator_meta){
         .uid = to->uid,
         .name = to->name,
@@ -343,7 +392,7 @@ static enum rc take_operator(struct flink_import *i, const struct flink_operator
     };
     memcpy(meta->id, to->id, sizeof meta->id);
     if (from->coordinator.tag != FLINK_STREAM_NONE)
-        leave(i, from, "its coordinator's state");
+        leave(i, from, false, "its coordinator's state");
     if (from->finished)
         return RC_OK;
     meta->subtask_count = meta->parallelism;
@@ -354,6 +403,9 @@ static enum rc take_operator(struct flink_import *i, const struct flink_operator
         RETURN_IF_ERR(take_subtask(i, op, &from->subtasks[s], err));
     if (has_keyed_state(from))
         RETURN_IF_ERR(take_keyed(i, op, err));
+    import_check_met(i, op);
+    if (op->converted)
+        RETURN_IF_ERR(check_none_ended(i, from, err));
     for (uint32_t s = 0; op->state_count > 0 && s < meta->parallelism; s++)
         if (!meta->subtasks[s].finished)
             add_handle(i, op, s, &meta->subtasks[s]);
@@ -362,26 +414,17 @@ static enum rc take_operator(struct flink_import *i, const struct flink_operator
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static enum rc refuse_left(const struct flink_import *i, struct err *err)
-{
-    struct buf lines = {0};
-
-    for (size_t k = 0; k < i->left_count; k++)
-        buf_printf(&lines, "\n  %s", i->left[k]);
-    err_set(err, RC_INVALID,
-            "state that the job does not take over (--allow-non-restored-state drops it):%s",
-            buf_cstr(&lines));
-    buf_release(&lines);
-    return RC_INVALID;
-}
-
 static enum rc verdict(struct flink_import *i, struct err *err)
 {
+    import_check_mapping(i);
     if (i->misfits.len > 0)
         return err_set(err, RC_INVALID, "its states are not those of the job:%s",
                        buf_cstr(&i->misfits));
-    if (i->left_count > 0 && !i->request.allow_non_restored)
-        return refuse_left(i, err);
+    if (i->unasked.len > 0 && !i->request.allow_non_restored)
+        return err_set(err, RC_INVALID,
+                       "state that the job does not take over (--allow-non-restored-state drops "
+                       "it):%s",
+                       buf_cstr(&i->unasked));
     return RC_OK;
 }
 
@@ -400,8 +443,12 @@ static enum rc decide(struct flink_import *i, struct err *err)
         .operators = ARENA_ARRAY(i->arena, m->operator_count, struct operator_meta),
     };
     i->operators = ARENA_ARRAY(i->arena, m->operator_count, struct imported);
+    if (i->request.mapping != NULL) {
+        i->operator_found = ARENA_ARRAY(i->arena, i->request.mapping->operator_count + 1, bool);
+        i->drop_found = ARENA_ARRAY(i->arena, i->request.mapping->drop_count + 1, bool);
+    }
     for (size_t k = 0; k < m->master_count; k++)
-        add_left(i, arena_printf(i->arena, "state of the hook \"%s\"",
+        add_left(i, false, arena_printf(i->arena, "state of the hook \"%s\"",
                                  flink_c_text(i->arena, m->masters[k].name)));
     for (size_t k = 0; k < m->operator_count; k++) {
         const struct import_operator *to = taker_of(i, &m->operators[k]);
@@ -437,6 +484,7 @@ void flink_import_free(struct flink_import *i)
     if (i == NULL)
         return;
     mem_free(i->left);
+    buf_release(&i->unasked);
     buf_release(&i->misfits);
     arena_free(i->arena);
     mem_free(i);

@@ -3,6 +3,7 @@
 #include "backend/keyed_stream.h"
 #include "checkpoint/flink/flink_import_priv.h"
 #include "checkpoint/flink/flink_key.h"
+#include "checkpoint/flink/flink_sorter.h"
 #include "checkpoint/savepoint.h"
 
 #include <inttypes.h>
@@ -14,6 +15,11 @@ struct writing {
     struct flink_source *source;
     struct keyed_stream_writer *stream;
     struct arena *values; /* of one entry */
+    /* Of an operator with states that are converted: all of its entries, and the next of them. */
+    struct flink_sorter *sorter;
+    uint16_t index;
+    struct bytes key, value;
+    struct buf converted_key, converted_value, last_key;
 };
 
 /* What the description says of an entry holds: streams have no checksums, and a job would trust it. */
@@ -43,6 +49,26 @@ static enum rc prove_entry(struct writing *w, uint32_t group, const struct state
                        group, home);
     return RC_OK;
 }
+
+static enum rc convert_entry(struct writing *w, uint32_t index, const struct flink_source_state *s,
+                             struct bytes key, struct bytes value, bool *none, struct err *err)
+{
+    const struct flink_states states = {.key = s->key};
+    struct flink_entry entry;
+    struct flink_key k;
+
+    arena_reset(w->values);
+    RETURN_IF_ERR(flink_key_read(&states, s->state,
+                                 keygroup_prefix_len(w->op->meta->key_group_count), key, w->values,
+                                 &k, err));
+    if (k.opaque)
+        return err_set(err, RC_UNSUPPORTED, "a key of a class that is not known");
+    RETURN_IF_ERR(flink_entry_read(s->state, value, w->values, &entry, err));
+    return flink_convert_entry(w->op->converts[index], &k, &entry, &w->converted_key,
+                               &w->converted_value, none, err);
+}
+
+/* ---- in order as they are -------------------------------------------------------------------- */
 
 static enum rc write_state(struct writing *w, uint32_t group, uint32_t index, struct err *err)
 {
@@ -84,6 +110,102 @@ static enum rc write_handle(struct writing *w, struct snapshot_target *target,
     return keyed_stream_finish(w->stream, w->import->arena, h, err);
 }
 
+/* ---- in a new order -------------------------------------------------------------------------- */
+
+static enum rc sort_entry(struct writing *w, uint32_t index, const struct flink_source_state *s,
+                          struct bytes key, struct bytes value, struct err *err)
+{
+    const struct state_desc *desc = &w->op->states[index];
+    uint32_t prefix = keygroup_prefix_len(w->op->meta->key_group_count);
+    bool none = false;
+
+    if (w->op->converts[index] == NULL) {
+        RETURN_IF_ERR(prove_entry(w, keygroup_get_prefix(key.data, prefix), desc, s, key, value, err));
+        return flink_sorter_add(w->sorter, (uint16_t)index, key, value, err);
+    }
+    RETURN_IF_ERR(convert_entry(w, index, s, key, value, &none, err));
+    return none ? RC_OK
+                : flink_sorter_add(w->sorter, (uint16_t)index, buf_bytes(&w->converted_key),
+                                   buf_bytes(&w->converted_value), err);
+}
+
+static enum rc sort_state(struct writing *w, uint32_t index, struct err *err)
+{
+    const struct flink_source_state *s = flink_source_find(w->source, w->op->names[index]);
+    struct bytes key, value;
+    enum rc rc = RC_OK;
+
+    flink_walk_begin(w->source, w->op->names[index],
+                     (struct key_group_range){0, w->op->meta->key_group_count - 1},
+                     (struct bytes){0});
+    for (;;) {
+        GOTO_IF_ERR(flink_walk_next(w->source, &key, &value, err));
+        if (key.data == NULL)
+            break;
+        GOTO_IF_ERR(sort_entry(w, index, s, key, value, err));
+    }
+out:
+    flink_walk_end(w->source);
+    return rc == RC_OK ? RC_OK
+                       : err_wrap(err, rc, "operator \"%s\", state \"%s\"", w->op->to->name,
+                                  w->op->states[index].name);
+}
+
+static enum rc next_sorted(struct writing *w, struct err *err)
+{
+    uint16_t before = w->index;
+    struct buf text = {0};
+    enum rc rc;
+
+    buf_clear(&w->last_key);
+    buf_append(&w->last_key, w->key.data, w->key.len);
+    RETURN_IF_ERR(flink_sorter_next(w->sorter, &w->index, &w->key, &w->value, err));
+    if (w->key.data == NULL || before != w->index || !bytes_eq(w->key, buf_bytes(&w->last_key)))
+        return RC_OK;
+    if (w->op->converts[w->index] != NULL)
+        flink_convert_print_key(w->op->converts[w->index], w->key, &text);
+    rc = err_set(err, RC_INVALID,
+                 "operator \"%s\", state \"%s\": two keys of Flink's become one of the job's: %.200s",
+                 w->op->to->name, w->op->states[w->index].name, buf_cstr(&text));
+    buf_release(&text);
+    return rc;
+}
+
+static enum rc sort_operator(struct writing *w, struct err *err)
+{
+    w->sorter = flink_sorter_new(w->import->fs, w->import->request.scratch_dir,
+                                 keygroup_prefix_len(w->op->meta->key_group_count),
+                                 FLINK_IMPORT_SORT);
+    for (uint32_t k = 0; k < w->op->state_count; k++)
+        RETURN_IF_ERR(sort_state(w, k, err));
+    RETURN_IF_ERR(flink_sorter_end(w->sorter, err));
+    return next_sorted(w, err);
+}
+
+static enum rc write_sorted(struct writing *w, struct snapshot_target *target,
+                            struct keyed_handle *h, struct err *err)
+{
+    uint32_t prefix = keygroup_prefix_len(h->key_group_count), group;
+    enum rc rc = RC_OK;
+
+    RETURN_IF_ERR(keyed_stream_writer_open(target, h->range, h->key_group_count,
+                                           (uint32_t)h->state_count, &w->stream, err));
+    while (rc == RC_OK && w->key.data != NULL) {
+        group = keygroup_get_prefix(w->key.data, prefix);
+        if (group > h->range.last)
+            break;
+        rc = keyed_stream_write(w->stream, group, w->index, w->key, w->value, err);
+        if (rc == RC_OK)
+            rc = next_sorted(w, err);
+    }
+    if (rc == RC_OK)
+        return keyed_stream_finish(w->stream, w->import->arena, h, err);
+    keyed_stream_abort(w->stream);
+    return rc;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
 static enum rc write_operator(struct flink_import *i, const struct imported *op,
                               struct storage_attempt *attempt, struct err *err)
 {
@@ -92,6 +214,8 @@ static enum rc write_operator(struct flink_import *i, const struct imported *op,
 
     GOTO_IF_ERR(flink_source_open(i->fs, op->from, i->request.snapshot->places,
                                   i->request.scratch_dir, &w.source, err));
+    if (op->converted)
+        GOTO_IF_ERR(sort_operator(&w, err));
     for (size_t s = 0; rc == RC_OK && s < op->meta->subtask_count; s++) {
         struct subtask_state *subtask = &op->meta->subtasks[s];
         struct snapshot_target *target;
@@ -101,11 +225,15 @@ static enum rc write_operator(struct flink_import *i, const struct imported *op,
         target = storage_attempt_target(attempt, arena_printf(i->arena, "%s (%zu/%" PRIu32 ")",
                                                               op->meta->name, s + 1,
                                                               op->meta->parallelism));
-        rc = write_handle(&w, target, &subtask->keyed[0], err);
+        rc = (op->converted ? write_sorted : write_handle)(&w, target, &subtask->keyed[0], err);
         storage_target_release(target);
     }
 out:
+    flink_sorter_free(w.sorter);
     flink_source_close(w.source);
+    buf_release(&w.converted_key);
+    buf_release(&w.converted_value);
+    buf_release(&w.last_key);
     arena_free(w.values);
     return rc;
 }

@@ -259,7 +259,7 @@ static enum rc read_date_ms(struct flink_decoder *d, enum flink_coding coding,
     if (ms == INT64_MIN)
         return RC_OK;
     flink_value_set_instant(d, ms, 0, 3, "Z", out);
-    if (coding == FLINK_SQL_TIME && ms >= 0 && ms < DAY_MS) /* a time of the day */
+    if (coding == FLINK_SQL_TIME && ms >= 0 && ms < DAY_MS) /* a time of the day; set_instant has its number */
         flink_value_set_text(d, out, "%02d:%02d:%02d.%03d", (int)(ms / 3600000),
                              (int)(ms / 60000 % 60), (int)(ms / 1000 % 60), (int)(ms % 1000));
     return RC_OK;
@@ -286,33 +286,53 @@ static enum rc read_moment(struct flink_decoder *d, enum flink_coding coding,
     return RC_OK;
 }
 
+/* A field outside its range stays a text alone: Java's classes hold none. */
+static void set_local_time(struct flink_value *out, int32_t year, const int8_t f[5], int32_t nanos)
+{
+    static const int8_t least[] = {1, 1, 0, 0, 0}, most[] = {12, 31, 23, 59, 59};
+    int64_t ms;
+
+    for (int i = 0; i < 5; i++)
+        if (f[i] < least[i] || f[i] > most[i])
+            return;
+    if (nanos < 0 || nanos > 999999999 || year < -999999999 || year > 999999999)
+        return;
+    ms = ((f[2] * 60 + f[3]) * 60 + f[4]) * 1000ll + nanos / 1000000;
+    if (!__builtin_add_overflow(
+            flink_value_days(year, (unsigned)f[0], (unsigned)f[1]) * DAY_MS, ms, &ms))
+        flink_value_set_time(out, ms, nanos % 1000000);
+}
+
 static enum rc read_local(struct flink_decoder *d, enum flink_coding coding,
                           struct flink_value *out, struct err *err)
 {
+    int8_t f[5] = {1, 1, 0, 0, 0}; /* month, day, hour, minute, second */
+    int32_t year = 1970, nanos = 0;
     char text[64] = "";
     size_t len = 0;
-    int32_t year, nanos;
     struct bytes b;
 
     if (coding != FLINK_LOCAL_TIME) {
         RETURN_IF_ERR(data_i32(d->r, &year, "year", err));
         RETURN_IF_ERR(reader_take(d->r, 2, &b, "month and day", err));
+        memcpy(f, b.data, 2);
         if (year == INT32_MIN && coding == FLINK_LOCAL_DATE)
             return RC_OK;
-        len = (size_t)snprintf(text, sizeof text, "%04d-%02d-%02d", year, (int8_t)b.data[0],
-                               (int8_t)b.data[1]);
+        len = (size_t)snprintf(text, sizeof text, "%04d-%02d-%02d", year, f[0], f[1]);
     }
     if (coding != FLINK_LOCAL_DATE) {
         RETURN_IF_ERR(reader_take(d->r, 3, &b, "time of the day", err));
         RETURN_IF_ERR(data_i32(d->r, &nanos, "nanoseconds", err));
-        if ((int8_t)b.data[0] == INT8_MIN)
+        memcpy(f + 2, b.data, 3);
+        if (f[2] == INT8_MIN)
             return RC_OK;
-        snprintf(text + len, sizeof text - len, "%s%02d:%02d:%02d.%09d", len > 0 ? " " : "",
-                 (int8_t)b.data[0], (int8_t)b.data[1], (int8_t)b.data[2], nanos);
-    } else if ((int8_t)b.data[0] == INT8_MIN) {
+        snprintf(text + len, sizeof text - len, "%s%02d:%02d:%02d.%09d", len > 0 ? " " : "", f[2],
+                 f[3], f[4], nanos);
+    } else if (f[0] == INT8_MIN) {
         return RC_OK;
     }
     flink_value_set_text(d, out, "%s", text);
+    set_local_time(out, year, f, nanos);
     return RC_OK;
 }
 

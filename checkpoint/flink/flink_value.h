@@ -31,6 +31,10 @@ enum flink_value_kind {
 struct flink_value {
     enum flink_value_kind kind;
     bool single;
+    /* Of a date, time or both, besides its text: milliseconds since 1970 (of a time alone: since
+     * midnight), and nanoseconds within them. */
+    bool is_time;
+    int32_t nanos;
     int64_t integer;
     double real;
     struct bytes text;

@@ -20,6 +20,10 @@ void flink_value_set_decimal(struct flink_decoder *d, struct bytes unscaled, int
  * second's fraction; zone: "Z" or "". */
 void flink_value_set_instant(struct flink_decoder *d, int64_t ms, int32_t nanos, int digits,
                              const char *zone, struct flink_value *out);
+/* What the text of `out` says in numbers (flink_value.h). */
+void flink_value_set_time(struct flink_value *out, int64_t ms, int32_t nanos);
+/* Days since 1970 of a date of the Gregorian calendar, before its time too. month: 1..12 */
+int64_t flink_value_days(int32_t year, unsigned month, unsigned day);
 void flink_value_set_name(struct flink_value *part, struct bytes name);
 /* "f0", "f1", ... */
 struct bytes flink_field_name(struct arena *arena, size_t i);

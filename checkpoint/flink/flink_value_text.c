@@ -131,6 +131,22 @@ void flink_value_set_instant(struct flink_decoder *d, int64_t ms, int32_t nanos,
     flink_value_set_text(d, out, "%04" PRId64 "-%02u-%02u %02d:%02d:%02d%s%s", year, month, day,
                          (int)(in_day / 3600000), (int)(in_day / 60000 % 60),
                          (int)(in_day / 1000 % 60), fraction, zone);
+    flink_value_set_time(out, ms, nanos);
+}
+
+void flink_value_set_time(struct flink_value *out, int64_t ms, int32_t nanos)
+{
+    out->is_time = true;
+    out->integer = ms;
+    out->nanos = nanos;
+}
+
+int64_t flink_value_days(int32_t year, unsigned month, unsigned day)
+{
+    int64_t y = (int64_t)year - (month <= 2), era = (y >= 0 ? y : y - 399) / 400;
+    unsigned yoe = (unsigned)(y - era * 400), doy = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+
+    return era * 146097 + (int64_t)(yoe * 365 + yoe / 4 - yoe / 100 + doy) - 719468;
 }
 
 void flink_value_of_ms(int64_t ms, const char *zone, struct arena *arena, struct flink_value *out)

@@ -42,6 +42,10 @@ static const struct arg_option run_options[] = {
      .alias = "-cm",
      .value = "MODE",
      .help = "NO_CLAIM (default) or CLAIM: who owns the snapshot of -s"},
+    {.name = "--mapping",
+     .value = "FILE",
+     .help = "which state of a snapshot of Flink's goes on as which of the job's (varve inspect "
+             "--mapping drafts one)"},
     {.name = "--checkpoint-on-suspend", .help = "SIGTERM takes a checkpoint before it suspends"},
     {.name = "--detached",
      .alias = "-d",
@@ -70,6 +74,7 @@ static const struct {
 } settings[] = {
     {"--fromSavepoint", OPT_RESTORE_PATH, NULL},
     {"--claim-mode", OPT_RESTORE_CLAIM_MODE, NULL},
+    {"--mapping", OPT_RESTORE_MAPPING, NULL},
     {"--allow-non-restored-state", OPT_RESTORE_IGNORE_UNCLAIMED, "true"},
     {"--checkpoint-on-suspend", OPT_CP_ON_SUSPEND, "true"},
 };
@@ -450,6 +455,9 @@ static int check_usage(struct run *r)
     if (given(r, "--fromSavepoint") && given(r, "--resume"))
         return cli_error(r->cli, EXIT_USAGE,
                          "-s names the snapshot, --resume looks for the newest: give one of them");
+    if (given(r, "--mapping") && !given(r, "--fromSavepoint"))
+        return cli_error(r->cli, EXIT_USAGE,
+                         "--mapping is about a snapshot of Flink's: give it with -s");
     if (r->dry_run && given(r, "--detached"))
         return cli_error(r->cli, EXIT_USAGE,
                          "--dry-run starts nothing, so there is nothing for -d");

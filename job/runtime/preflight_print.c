@@ -44,6 +44,9 @@ static void print_start(const struct preflight *p, struct buf *out)
                    p->plan.recovered.dir, m->checkpoint_id);
         restore_plan_print_import_dropped(&p->plan, out);
         buf_append_str(out, p->plan.import_dropped_count > 0 ? "\n" : "");
+        buf_append_str(out, p->plan.import_converted_count > 0 ? "converted:\n" : "");
+        for (size_t i = 0; i < p->plan.import_converted_count; i++)
+            buf_printf(out, "  %s\n", p->plan.import_converted[i]);
     } else if (m != NULL)
         buf_printf(out, "start: from %s (%s %" PRIu64 " of job %s, %s)\n", p->plan.recovered.dir,
                    kind_words(m), m->checkpoint_id, m->job_id,
@@ -203,14 +206,18 @@ static json_t *start_json(const struct preflight *p)
     return o;
 }
 
-/* Of a snapshot of Flink's: a line of its own for each thing that nobody takes over. */
+/* Of a snapshot of Flink's: a line of its own for each thing that nobody takes over, and for each
+ * column that is converted. */
 static json_t *flink_json(const struct preflight *p)
 {
-    json_t *o = json_object(), *left = json_array();
+    json_t *o = json_object(), *left = json_array(), *converted = json_array();
 
     for (size_t i = 0; i < p->plan.import_dropped_count; i++)
         add(left, text_json(p->plan.import_dropped[i]));
     put(o, "dropped", left);
+    for (size_t i = 0; i < p->plan.import_converted_count; i++)
+        add(converted, text_json(p->plan.import_converted[i]));
+    put(o, "converted", converted);
     return o;
 }
 

@@ -122,6 +122,27 @@ static enum rc name_origin(const struct env *env, const char *dir, struct restor
     return RC_OK;
 }
 
+static enum rc read_mapping(const struct env *env, const struct config *config,
+                            struct restore_plan *p, struct import_request *r, struct err *err)
+{
+    struct flink_mapping *mapping;
+    struct buf text = {0};
+    const char *path;
+    enum rc rc;
+
+    if (!config_has(config, OPT_RESTORE_MAPPING))
+        return RC_OK;
+    path = arena_strdup(p->arena, config_string(config, OPT_RESTORE_MAPPING));
+    if (path[0] == '\0')
+        return RC_OK;
+    r->mapping = mapping = ARENA_NEW(p->arena, struct flink_mapping);
+    rc = fs_read_all(env->fs, path, YAML_TREE_BYTES_MAX, &text, err);
+    if (rc == RC_OK)
+        rc = flink_mapping_read(buf_bytes(&text), path, p->arena, mapping, err);
+    buf_release(&text);
+    return rc;
+}
+
 static enum rc import_all(const struct import_request *r, bool look_only, struct restore_plan *p,
                           struct err *err)
 {
@@ -131,6 +152,7 @@ static enum rc import_all(const struct import_request *r, bool look_only, struct
 
     RETURN_IF_ERR(flink_import_open(r, &import, err));
     take_dropped(import, p);
+    p->import_converted = flink_import_converted(import, p->arena, &p->import_converted_count);
     if (look_only)
         take_tree(import, p);
     else
@@ -155,6 +177,7 @@ enum rc restore_flink(const struct env *env, const struct config *config, const 
                        "that checkpoints of this job name; NO_CLAIM reads it and leaves it as it is",
                        dir);
     operators_of(g, p->arena, &r);
+    RETURN_IF_ERR(read_mapping(env, config, p, &r, err));
     GOTO_IF_ERR(make_dir(env, config, p, err));
     GOTO_IF_ERR(path_join(scratch, sizeof scratch, p->import_dir, "look", err));
     GOTO_IF_ERR(fs_mkdirs(env->fs, scratch, err));

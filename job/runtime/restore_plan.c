@@ -286,6 +286,10 @@ static enum rc find_snapshot(const struct env *env, const struct config *config,
         p->restored = true;
         if (restore_flink_find(env, path, dir))
             return restore_flink(env, config, g, dir, restore != NULL && restore->look_only, p, err);
+        if (config_has(config, OPT_RESTORE_MAPPING) && config_string(config, OPT_RESTORE_MAPPING)[0] != '\0')
+            return err_set(err, RC_INVALID,
+                           "%s is no snapshot of Flink's, and %s is about such a one", path,
+                           option_at(OPT_RESTORE_MAPPING)->key);
         options.preferred_name = g->job_name;
         return recovery_open(env, path, &options, &p->recovered, err);
     }

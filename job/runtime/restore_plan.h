@@ -18,6 +18,8 @@ struct restore_plan {
     bool from_flink;          /* Flink wrote the snapshot: restore_flink.h has read it into one of ours */
     size_t import_dropped_count; /* of such a one: state that nobody takes over, a line each */
     const char **import_dropped;
+    size_t import_converted_count; /* columns that a mapping converts, a line each */
+    const char **import_converted;
     const struct env *import_env; /* of the directory that it was read into */
     char import_dir[FS_PATH_MAX]; /* "": none */
     struct fs_file *import_lock;

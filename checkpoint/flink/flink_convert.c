@@ -1,0 +1,406 @@
+/* flink_convert.c - see flink_convert.h: what a mapping comes to. flink_convert_entry.c does it. */
+#include "checkpoint/flink/flink_convert_priv.h"
+
+#include "checkpoint/flink/flink_fit.h"
+#include "checkpoint/flink/flink_sql_type.h"
+#include "checkpoint/state_types.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define FAULT_MAX 1024
+
+struct making {
+    const struct convert_request *r;
+    struct arena *arena;
+    struct buf *faults;
+    bool totals; /* the value is a row of totals */
+    const struct flink_serializer *roots[FLINK_ROOT_COUNT];
+    /* of the shape under way */
+    const char *what; /* "key", "map key", "value" */
+    const struct mapped_columns *mapped;
+    struct type_column *wanted;
+    size_t wanted_count;
+    bool *used, *told; /* by mapped column: it goes somewhere; what is wrong with it was said */
+};
+
+static void fault(struct making *m, const struct yaml_node *at, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+static void fault(struct making *m, const struct yaml_node *at, const char *fmt, ...)
+{
+    char text[FAULT_MAX];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    buf_printf(m->faults, "\n  %s:%u:%u: %s", m->r->file, at->line, at->column, text);
+}
+
+/* ---- columns of totals ----------------------------------------------------------------------- */
+
+static bool ends_in(const char *name, const char *end, size_t *len)
+{
+    size_t n = strlen(end);
+
+    *len = strlen(name);
+    if (*len <= n || strcmp(name + *len - n, end) != 0)
+        return false;
+    *len -= n;
+    return true;
+}
+
+/* "SUM(d)" and scale 2 of "SUM(d)$DECIMAL(10, 2)$low": how a column of totals may be called for short.
+ * Of a part alone the part; PART_COUNTED: of a count. false: it has no other name. */
+static bool call_of(const char *column, struct arena *arena, const char **call,
+                    enum column_part *part, int32_t *scale)
+{
+    static const struct {
+        const char *end;
+        enum column_part part;
+    } ends[] = {{"$low", PART_LOW}, {"$high", PART_HIGH}, {"$count", PART_COUNTED}, {"$sum", PART_WHOLE}};
+    static const char unit[] = ")$DECIMAL(";
+    struct cast_type type;
+    const char *found, *text;
+    size_t len = 0, i = 0;
+
+    while (i < ARRAY_LEN(ends) && !ends_in(column, ends[i].end, &len))
+        i++;
+    if (i == ARRAY_LEN(ends))
+        return false;
+    *part = ends[i].part;
+    *scale = 0;
+    text = arena_strndup(arena, column, len);
+    found = strstr(text, unit);
+    for (const char *next = found; next != NULL; next = strstr(next + 1, unit))
+        found = next;
+    if (found != NULL && cast_type_parse(found + 2, &type)) {
+        *scale = type.scale;
+        text = arena_strndup(arena, text, (size_t)(found + 1 - text));
+    }
+    *call = text;
+    return true;
+}
+
+static bool begins_with(const char *name, const char *start)
+{
+    return strncmp(name, start, strlen(start)) == 0;
+}
+
+/* Totals but the least, greatest, first and last have no null (accumulator.h). */
+static bool may_be_null(const struct making *m, const char *column)
+{
+    return !m->totals || begins_with(column, "MIN(") || begins_with(column, "MAX(") ||
+           begins_with(column, "FIRST_VALUE(") || begins_with(column, "LAST_VALUE(");
+}
+
+/* Whether the count behind a total needs to be right: an average divides by it, and rows that are taken
+ * back are taken off it. */
+static bool count_is_asked(const struct making *m, const char *call)
+{
+    return begins_with(call, "AVG(") ||
+           type_column_find(m->wanted, m->wanted_count, "$rows") != NULL;
+}
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+static const struct mapped_column *find_mapped(struct making *m, const char *name)
+{
+    for (size_t i = 0; i < m->mapped->count; i++)
+        if (strcmp(m->mapped->columns[i].name, name) == 0) {
+            m->used[i] = true;
+            return &m->mapped->columns[i];
+        }
+    return NULL;
+}
+
+/* Which of the mapping's columns one of the job's comes from, and how; NULL: none. */
+static const struct mapped_column *source_of(struct making *m, const char *name,
+                                             struct convert_column *out)
+{
+    const struct mapped_column *c = find_mapped(m, name);
+    enum column_part part;
+    const char *call;
+    int32_t scale;
+
+    out->part = PART_WHOLE;
+    if (c != NULL || !m->totals || !call_of(name, m->arena, &call, &part, &scale))
+        return c;
+    if (part == PART_COUNTED && count_is_asked(m, call))
+        return NULL;
+    c = find_mapped(m, call);
+    if (c == NULL || part == PART_WHOLE)
+        return c;
+    out->part = part;
+    out->type = (struct cast_type){
+        .word = CAST_WIDE, .scale = scale, .nullable = true, .text = "total"};
+    return c;
+}
+
+/* Columns of one call have one source: what is wrong with it is said once. */
+static bool told(struct making *m, const struct mapped_column *c)
+{
+    bool *flag = &m->told[c - m->mapped->columns];
+    bool before = *flag;
+
+    *flag = true;
+    return before;
+}
+
+static void check_literal(struct making *m, const struct mapped_column *c,
+                          const struct convert_column *column)
+{
+    struct cast_value value;
+    struct err err = {0};
+
+    if (flink_cast(&column->source.literal, &column->type, &value, &err) != RC_OK && !told(m, c))
+        fault(m, c->source, "%s %s: %s", m->what, column->name, err.msg);
+}
+
+static void plan_column(struct making *m, const struct type_column *wanted,
+                        struct convert_column *out)
+{
+    const char *space = wanted->name[0] == '\0' ? "" : " ";
+    const struct mapped_column *c;
+    struct buf why = {0};
+
+    *out = (struct convert_column){.name = wanted->name};
+    if (!cast_type_parse(wanted->type, &out->type)) {
+        fault(m, m->mapped->at, "%s%s%s: nothing is converted into a %s", m->what, space,
+              wanted->name, wanted->type);
+        return;
+    }
+    out->type.nullable = out->type.nullable && may_be_null(m, wanted->name);
+    c = source_of(m, wanted->name, out);
+    if (c == NULL) {
+        fault(m, m->mapped->at, "%s%s%s, a %s, comes from nowhere", m->what, space, wanted->name,
+              wanted->type);
+        return;
+    }
+    if (!flink_path_find(c->source, m->roots, m->arena, &out->source, &why)) {
+        if (!told(m, c))
+            fault(m, c->source, "%s%s%s: %s", m->what, space, wanted->name, buf_cstr(&why));
+    } else if (out->source.root == FLINK_ROOT_LITERAL) {
+        check_literal(m, c, out);
+    } else if (out->part != PART_COUNTED && !flink_cast_fits(out->source.leaf, &out->type) &&
+               !told(m, c)) {
+        flink_serializer_print(out->source.leaf, &why);
+        fault(m, c->source, "%s%s%s: no %s is made of what %s wrote", m->what, space, wanted->name,
+              out->type.text, buf_cstr(&why));
+    }
+    buf_release(&why);
+}
+
+/* A total that is null says so by its count. */
+static void join_counts(struct making *m, struct convert_shape *s)
+{
+    for (size_t i = 0; m->totals && i < s->count; i++) {
+        struct convert_column *c = &s->columns[i];
+        const char *call, *other;
+        enum column_part part, other_part;
+        int32_t scale;
+
+        if (!call_of(c->name, m->arena, &call, &part, &scale) || part == PART_COUNTED)
+            continue;
+        c->zero_for_null = part == PART_HIGH; /* unless there is a count, the first half is null */
+        for (size_t k = 0; k < s->count; k++)
+            if (call_of(s->columns[k].name, m->arena, &other, &other_part, &scale) &&
+                other_part == PART_COUNTED && strcmp(call, other) == 0) {
+                c->zero_for_null = c->type.nullable = true;
+                c->count = s->columns[k].part == PART_COUNTED ? NULL : &s->columns[k];
+            }
+    }
+}
+
+static void check_used(struct making *m)
+{
+    struct buf all = {0};
+
+    for (size_t i = 0; i < m->wanted_count; i++)
+        buf_printf(&all, "%s%s", i == 0 ? "" : ", ", m->wanted[i].name);
+    for (size_t i = 0; i < m->mapped->count; i++)
+        if (!m->used[i] && !told(m, &m->mapped->columns[i]))
+            fault(m, m->mapped->columns[i].at, "the %s of state \"%s\" of the job has no column \"%s\"; it has %s",
+                  m->what, m->r->wanted->name, m->mapped->columns[i].name, buf_cstr(&all));
+    buf_release(&all);
+}
+
+/* ---- shapes ---------------------------------------------------------------------------------- */
+
+/* What was not said is as it is: fields of rows of the same types, one by one. */
+static bool same_rows(struct making *m, const struct flink_serializer *wrote, const char *type)
+{
+    const struct flink_serializer *wanted = NULL;
+    struct buf snapshot = {0};
+    struct err err = {0};
+    struct reader r;
+    bool same = false;
+
+    if (wrote != NULL && flink_put_sql_type(type, &snapshot, &err) == RC_OK) {
+        reader_init(&r, arena_bytes_copy(m->arena, buf_bytes(&snapshot)), type);
+        same = flink_serializer_read(&r, m->arena, &wanted, &err) == RC_OK &&
+               flink_serializer_same(wrote, wanted);
+    }
+    buf_release(&snapshot);
+    return same;
+}
+
+/* "key: {k: key.f0, ...}" as if it had been written. */
+static const struct mapped_columns *as_it_is(struct making *m, enum flink_root root,
+                                             const struct type_column *wanted, size_t count,
+                                             bool is_row)
+{
+    static const char *const names[] = {"key", "map_key", "namespace", "value"};
+    struct mapped_columns *out = ARENA_NEW(m->arena, struct mapped_columns);
+    struct mapped_column *columns = ARENA_ARRAY(m->arena, count + 1, struct mapped_column);
+    struct yaml_node *nodes = ARENA_ARRAY(m->arena, count + 1, struct yaml_node);
+
+    for (size_t i = 0; i < count; i++) {
+        nodes[i] = *m->r->mapped->at;
+        nodes[i].quoted = false;
+        nodes[i].text =
+            is_row ? arena_printf(m->arena, "%s.f%zu", names[root], i) : names[root];
+        columns[i] = (struct mapped_column){wanted[i].name, m->r->mapped->at, &nodes[i]};
+    }
+    *out = (struct mapped_columns){m->r->mapped->at, count, columns};
+    return out;
+}
+
+static void plan_shape(struct making *m, const char *what, enum flink_root root, const char *type,
+                       const struct mapped_columns *mapped, struct convert_shape *out)
+{
+    enum field_kind *kinds;
+
+    m->what = what;
+    m->wanted_count = strcmp(type, "ROW<>") == 0 ? 0 : type_columns(type, m->arena, &m->wanted);
+    out->is_row = begins_with(type, "ROW<");
+    if (mapped->at == NULL && same_rows(m, m->roots[root], type))
+        mapped = as_it_is(m, root, m->wanted, m->wanted_count, out->is_row);
+    if (mapped->at == NULL) {
+        fault(m, m->r->mapped->at, "state \"%s\": the mapping says nothing of its %s, a %s",
+              m->r->mapped->to, what, type);
+        return;
+    }
+    m->mapped = mapped;
+    m->used = ARENA_ARRAY(m->arena, mapped->count + 1, bool);
+    m->told = ARENA_ARRAY(m->arena, mapped->count + 1, bool);
+    out->count = m->wanted_count;
+    out->columns = ARENA_ARRAY(m->arena, out->count + 1, struct convert_column);
+    kinds = ARENA_ARRAY(m->arena, out->count + 1, enum field_kind);
+    for (size_t i = 0; i < out->count; i++) {
+        plan_column(m, &m->wanted[i], &out->columns[i]);
+        kinds[i] = out->columns[i].part == PART_WHOLE ? cast_type_field(&out->columns[i].type)
+                                                      : FIELD_I64;
+    }
+    join_counts(m, out);
+    check_used(m);
+    row_layout_init(&out->layout, kinds, (uint32_t)out->count);
+}
+
+/* ---- a state --------------------------------------------------------------------------------- */
+
+static void check_kind(struct making *m)
+{
+    const struct flink_state *s = m->r->state;
+    const struct yaml_node *at = m->r->mapped->at;
+    bool map = m->r->wanted->kind == STATE_MAP;
+    bool keyed = s->kind == FLINK_STATE_KEYED || s->kind == FLINK_STATE_KEYED_V2;
+    bool single = s->type == FLINK_TYPE_VALUE || s->type == FLINK_TYPE_REDUCING ||
+                  s->type == FLINK_TYPE_AGGREGATING;
+
+    if (!keyed || m->r->wanted->kind == STATE_LIST || m->r->wanted->kind == STATE_TIMER ||
+        (map ? s->type != FLINK_TYPE_MAP || s->user_key == NULL : !single))
+        fault(m, at, "Flink's %s state \"%s\" is no %s of the job", flink_state_word(s),
+              m->r->mapped->from, state_kind_words(m->r->wanted->kind));
+}
+
+static void check_namespace(struct making *m)
+{
+    const struct flink_serializer *wrote = m->r->state->namespace;
+    const char *wanted = m->r->wanted->namespace_type;
+    enum flink_coding coding =
+        wrote == NULL ? FLINK_VOID_NAMESPACE : flink_serializer_bare(wrote)->coding;
+    bool none = coding == FLINK_VOID_NAMESPACE || coding == FLINK_GLOBAL_WINDOW;
+
+    if (strcmp(wanted, "VOID") == 0 ? none : strcmp(wanted, "BIGINT") == 0 &&
+                                               (coding == FLINK_LONG || coding == FLINK_TIME_WINDOW))
+        return;
+    fault(m, m->r->mapped->at, "state \"%s\" of the job has %s, what Flink wrote has %s", m->r->wanted->name,
+          strcmp(wanted, "VOID") == 0 ? "no windows" : "windows",
+          none ? "none" : coding == FLINK_TIME_WINDOW || coding == FLINK_LONG ? "some" : "others");
+}
+
+static const struct flink_serializer *check_ttl(struct making *m, const struct flink_serializer *value)
+{
+    bool expires = value != NULL && flink_serializer_bare(value)->coding == FLINK_TTL;
+
+    if (expires != (m->r->wanted->ttl_ms > 0))
+        fault(m, m->r->mapped->at,
+              "time-to-live: Flink wrote \"%s\" with%s, the job has \"%s\" with%s one "
+              "(table.exec.state.ttl)",
+              m->r->mapped->from, expires ? " one" : "out", m->r->wanted->name,
+              m->r->wanted->ttl_ms > 0 ? "" : "out");
+    return expires ? flink_serializer_bare(value)->children[1] : value;
+}
+
+const struct flink_convert *flink_convert_make(const struct convert_request *r, struct arena *arena,
+                                               struct buf *faults)
+{
+    struct making m = {.r = r, .arena = arena, .faults = faults};
+    struct flink_convert *c = ARENA_NEW(arena, struct flink_convert);
+    bool map = r->wanted->kind == STATE_MAP;
+    size_t before = faults->len;
+
+    c->wanted = r->wanted;
+    c->key_group_count = r->key_group_count;
+    check_kind(&m);
+    check_namespace(&m);
+    m.roots[FLINK_ROOT_VALUE] = check_ttl(&m, map ? r->state->user_value : r->state->value);
+    m.roots[FLINK_ROOT_KEY] = r->key;
+    m.roots[FLINK_ROOT_NAMESPACE] = r->state->namespace;
+    m.roots[FLINK_ROOT_MAP_KEY] = map ? r->state->user_key : NULL;
+    if (faults->len > before)
+        return NULL;
+    plan_shape(&m, "key", FLINK_ROOT_KEY, r->wanted->key_type, &r->mapped->key, &c->key);
+    if (map)
+        plan_shape(&m, "map key", FLINK_ROOT_MAP_KEY, r->wanted->user_key_type, &r->mapped->map_key,
+                   &c->map_key);
+    m.totals = strcmp(r->wanted->name, "accState") == 0 || strcmp(r->wanted->name, "window-aggs") == 0;
+    plan_shape(&m, "value", FLINK_ROOT_VALUE, r->wanted->value_type, &r->mapped->value, &c->value);
+    return faults->len > before ? NULL : c;
+}
+
+static const char *column_line(const struct convert_column *c, const char *what, struct arena *arena)
+{
+    struct buf out = {0};
+    const char *line;
+
+    buf_printf(&out, "%s%s%s %s: ", what, c->name[0] == '\0' ? "" : " ", c->name,
+               c->part == PART_WHOLE ? c->type.text : "BIGINT");
+    if (c->part == PART_COUNTED)
+        buf_printf(&out, "1, 0 where %s is null", c->source.text);
+    else
+        buf_append_str(&out, c->source.text);
+    if (c->source.leaf != NULL) {
+        buf_append_str(&out, ", ");
+        flink_serializer_print(c->source.leaf, &out);
+    }
+    line = arena_strdup(arena, buf_cstr(&out));
+    buf_release(&out);
+    return line;
+}
+
+size_t flink_convert_columns(const struct flink_convert *c)
+{
+    return c->key.count + c->map_key.count + c->value.count;
+}
+
+const char *flink_convert_column(const struct flink_convert *c, size_t i, struct arena *arena)
+{
+    if (i < c->key.count)
+        return column_line(&c->key.columns[i], "key", arena);
+    i -= c->key.count;
+    if (i < c->map_key.count)
+        return column_line(&c->map_key.columns[i], "map key", arena);
+    return column_line(&c->value.columns[i - c->map_key.count], "value", arena);
+}

@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+"""flink_mapping.py - `run -s` of what Flink itself wrote, by a mapping: keys and values of Strings, Tuples and Pojos go on as the state of
+varve's GROUP BY and TUMBLE, whatever form they lie in, and rows are added on top to the exact results that the formulas of Flink's job give;
+what would lose something, or is said wrong, is refused with its place; and whatever ends the way in, the next start is right."""
+import json
+import os
+import random
+import shutil
+import sys
+import tarfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from varve import BACKENDS, TESTS, Job, check, files_table, job_directories, lines_of, main, preloaded, same, settings, test, tree_digest, varve, write
+
+ARCHIVE = os.path.join(TESTS, "conformance/golden/flink-state/snapshots.tar.xz")
+SEED = int(os.environ.get("VARVE_TEST_SEED") or 20261201)
+SAVEPOINT = "canonical-savepoint-from-rocksdb"
+
+
+def unpack(where, *names):
+    """The snapshots of these names, of all with none: (path, after which round, operators)."""
+    with tarfile.open(ARCHIVE) as tar:
+        for member in tar.getmembers():
+            top = member.name.lstrip("./").split("/")[0]
+            if not names or top in names or top in ["%s.expected.json" % n for n in names] or top.endswith(".jsonl"):
+                tar.extract(member, where + "/theirs")
+    found = []
+    for name in sorted(os.listdir(where + "/theirs")):
+        if name.endswith(".expected.json"):
+            with open("%s/theirs/%s" % (where, name), encoding="utf-8") as f:
+                expected = json.load(f)
+            for s in expected.get("snapshots", []):
+                path = "%s/theirs/%s/%s" % (where, name[:-len(".expected.json")], s["path"])
+                found.append((path, s["afterRound"], [o["uid"] for o in expected["operators"]]))
+    return found
+
+
+def contents(where, after_round, uid):
+    with open("%s/theirs/contents-after-round-%d.jsonl" % (where, after_round), encoding="utf-8") as f:
+        return [c for c in map(json.loads, f) if c["uid"] == uid]
+
+
+def said(job):
+    return (job.out + job.err).replace('\\"', '"').replace("\\n", "\n")
+
+
+def totals(where, backend, parallelism, columns, rows, select, results, group, uid="totals", **more):
+    """A job that adds rows of a csv file to the state."""
+    os.makedirs(where + "/in", exist_ok=True)
+    write(where + "/in/rows.csv", "".join(r + "\n" for r in rows))
+    return (settings(where, backend, parallelism, "50 ms", **more) + files_table("e", columns, where + "/in") + files_table("o", results, where + "/out") +
+            "INSERT INTO o SELECT /*+ OPTIONS('varve.uid'='%s') */ %s FROM e GROUP BY %s;\n" % (uid, select, group))
+
+
+def averages(where, backend="hashmap", parallelism=2):
+    return totals(where, backend, parallelism, "word STRING, v BIGINT", ["key-7,1000", "new,5", "key-7,-1"], "word, COUNT(*), SUM(v), AVG(v)",
+                  "word STRING, n BIGINT, s BIGINT, a BIGINT", "word")
+
+
+AVERAGES = """
+operators:
+  - uid: keyed-string
+    operator: totals
+    states:
+      - from: aggregating-avg          # Tuple2<Long, Long>: sum, count
+        to: accState
+        key: {word: key}
+        value:
+          COUNT(*): value.f1
+          SUM(v): value.f0
+          SUM(v)$count: value.f1
+          AVG(v): value.f0
+          AVG(v)$count: value.f1
+"""
+
+
+def mapping(where, text):
+    write(where + "/mapping.yaml", text)
+    return where + "/mapping.yaml"
+
+
+def left_of_imports(where):
+    return [n for n in os.listdir(where + "/ck") if n.startswith(".varve-import")] if os.path.isdir(where + "/ck") else []
+
+
+def clear(where):
+    for name in ("ck", "out"):
+        shutil.rmtree("%s/%s" % (where, name), ignore_errors=True)
+
+
+def goes_on(where, sql, path, file, what, args=("-n",)):
+    before = tree_digest(path)
+    job = Job(where, sql, ["-s", path, "--mapping", file, *args])
+    same(job.wait(), 0, "%s: exit code; %s" % (what, job.said()))
+    same(left_of_imports(where), [], what + ": what the way in leaves")
+    check(tree_digest(path) == before, what + ": the snapshot is as it was")
+    return job
+
+
+def same_rows(where, want, what):
+    got = [l.decode() for l in lines_of(where + "/out")]
+    same(len(got), len(want), what + ": rows")
+    check(sorted(got) == sorted(want), what + ": the table is wrong", sorted(set(got) - set(want))[:5], sorted(set(want) - set(got))[:5])
+
+
+def averages_are_right(where, after_round, what):
+    want = {}
+    for k in range(1000):
+        for r in range(after_round + 1):
+            if k < (1000, 100, 10)[r]:
+                w = want.setdefault("" if k == 997 else "ключ-998" if k == 998 else "키-999-😀" if k == 999 else "key-%d" % k, [0, 0])
+                w[0], w[1] = w[0] + 1, w[1] + 2 * k + r
+    for word, v in (("key-7", 1000), ("new", 5), ("key-7", -1)):
+        w = want.setdefault(word, [0, 0])
+        w[0], w[1] = w[0] + 1, w[1] + v
+    same_rows(where, ["%s,%d,%d,%d" % (k, n, s, s // n) for k, (n, s) in want.items()], what)
+
+
+@test
+def an_accumulator_goes_on_from_every_form(where):
+    seen = 0
+    for path, after_round, uids in unpack(where):
+        if "keyed-string" not in uids:
+            continue
+        goes_on(where, averages(where), path, mapping(where, AVERAGES), path)
+        averages_are_right(where, after_round, path)
+        clear(where)
+        seen += 1
+    check(seen >= 20, "too few snapshots", seen)
+
+
+@test(each=BACKENDS)
+def any_backend_at_any_parallelism(where, backend):
+    path, after_round, _ = unpack(where, SAVEPOINT)[0]
+    for parallelism in (1, 2, 3):
+        what = "%s at parallelism %d" % (backend, parallelism)
+        goes_on(where, averages(where, backend, parallelism), path, mapping(where, AVERAGES), what)
+        averages_are_right(where, after_round, what)
+        clear(where)
+
+
+@test
+def tuples_and_pojos_are_taken_apart(where):
+    path, after_round, _ = unpack(where, SAVEPOINT)[0]
+    sql = totals(where, "rocksdb", 2, "num INT, word STRING, score DOUBLE", ["-5,t0,0.5", "4,t19,100"], "num, word, COUNT(*), SUM(score), MAX(score)",
+                 "num INT, word STRING, n BIGINT, s DOUBLE, m DOUBLE", "num, word")
+    text = """
+operators:
+  - uid: keyed-tuple2
+    operator: totals
+    states:
+      - from: value-pojo
+        to: accState
+        key: {num: key.f1, word: key.f0}
+        value: {COUNT(*): value.id, SUM(score): value.score, MAX(score): value.score}
+    drop: [_timer_state/event_user-timers, _timer_state/processing_user-timers]
+drop: [source, rules-source, broadcast, operator-state, keyed-string, keyed-long, keyed-pojo, window-sum, window-list, window-session]
+"""
+    job = goes_on(where, sql, path, mapping(where, text), "tuples", args=())  # without -n: all the rest is dropped on purpose
+    check('"window-list" (id be071e82e0f59c667ecec0d905bd7b3d): as the mapping says' in said(job), "what is dropped", job.said())
+    want = {(c["key"][1], c["key"][0]): [c["value-pojo"]["id"], c["value-pojo"]["score"], c["value-pojo"]["score"]] for c in contents(where, after_round, "keyed-tuple2")}
+    same(len(want), 200, "keys")
+    for key, v in (((-5, "t0"), 0.5), ((4, "t19"), 100.0)):
+        w = want[key]
+        want[key] = [w[0] + 1, w[1] + v, max(w[2], v)]
+    got = {(int(f[0]), f[1]): [int(f[2]), float(f[3]), float(f[4])] for f in (l.decode().split(",") for l in lines_of(where + "/out"))}
+    same(got, want, "the table")
+    clear(where)
+    sql = totals(where, "hashmap", 1, "who STRING, v BIGINT", ["p3,1"], "who, COUNT(*)", "who STRING, n BIGINT", "who")
+    text = "operators: [{uid: keyed-pojo, operator: totals, states: [{from: count, to: accState, key: {who: key.name}, value: {COUNT(*): value}}]}]"
+    goes_on(where, sql, path, mapping(where, text), "pojos")
+    same_rows(where, ["%s,%d" % (c["key"][0], c["count"] + (c["key"][0] == "p3")) for c in contents(where, after_round, "keyed-pojo")], "pojos")
+
+
+def refused(where, sql, path, text, *words, args=("-n",), looks=([], ["--dry-run"])):
+    """With these words, and nothing has begun. looks: what comes before -s."""
+    before = tree_digest(path)
+    for more in looks:
+        job = Job(where, sql, [*more, "-s", path, "--mapping", mapping(where, text), *args])
+        check(job.wait() in (1, 2), "exit code", job.said())
+        missing = [w for w in words if w not in said(job)]
+        check(not missing, "not said: %s" % missing, job.said())
+        same(left_of_imports(where), [], "what the way in leaves")
+        check(not os.path.exists(where + "/out") and not job_directories(where), "something has begun", os.listdir(where))
+    check(tree_digest(path) == before, "the snapshot is as it was")
+
+
+@test
+def what_is_said_wrong_is_refused_with_its_place(where):
+    path = unpack(where, SAVEPOINT)[0][0]
+    sql = averages(where)
+    at = where + "/mapping.yaml:"
+    for old, new, words in (
+            ("aggregating-avg ", "aggregating-averages ", ['6:9: Flink\'s operator has no keyed state "aggregating-averages"']),
+            ("uid: keyed-string", "uid: keyed-strings", ['3:5: the snapshot has no operator of that uid']),
+            ("operator: totals", "operator: total", ['4:15: no operator of the job is called "total": it has', 'totals "GroupAggregate[word]"']),
+            ("to: accState", "to: accStates", ['6:9: operator "GroupAggregate[word]" of the job has no state "accStates"; it has accState']),
+            ("SUM(v): value.f0", "SUM(v): value.f2", ['11:19: value SUM(v)$low: TupleSerializer(LongSerializer, LongSerializer) has no part "f2"; it has f0, f1']),
+            ("COUNT(*): value.f1", "COUNT(*): key", ["10:21: value COUNT(*): no BIGINT is made of what StringSerializer wrote"]),
+            ("AVG(v)$count: value.f1", "", ["AVG(v)$count, a BIGINT, comes from nowhere"]),
+            ("aggregating-avg ", "list-long ", ['Flink\'s LIST state "list-long" is no value state of the job']),
+            ("aggregating-avg ", "ttl-long ", ['time-to-live: Flink wrote "ttl-long" with one, the job has "accState" without one']),
+            ("states:", "staets:", ['5:5: an operator has no key "staets"; it has uid, id, operator, states, drop'])):
+        check(old in AVERAGES, "the mapping has it", old)
+        refused(where, sql, path, AVERAGES.replace(old, new), *[at + w if w[0].isdigit() else w for w in words])
+    refused(where, sql, path, AVERAGES, "state that the job does not take over", '"keyed-string" (id', 'MAP state "map-string-long"', args=())
+    refused(where, sql, path, AVERAGES + "    drop: [map-string-long, map-long]\n", at + '15:29: Flink\'s operator has no keyed state "map-long" to drop')
+    refused(where, sql, path, AVERAGES + "drop: [keyed]\n", at + '15:8: the snapshot has no operator "keyed" to drop')
+    code, _, err = varve("run", "-e", sql, "--mapping", mapping(where, AVERAGES))
+    check(code == 2 and "give it with -s" in err, "a mapping without -s", err)
+
+
+@test
+def what_would_lose_something_is_refused_by_key_and_value(where):
+    path = unpack(where, SAVEPOINT)[0][0]
+    start = [[]]  # a dry run reads no keys
+    refused(where, totals(where, "hashmap", 2, "word STRING, v TINYINT", [], "word, MAX(v)", "word STRING, m TINYINT", "word"), path,
+            "operators: [{uid: keyed-string, operator: totals, states: [{from: value-long, to: accState, key: {word: key}, value: {MAX(v): value}}]}]",
+            'operator "GroupAggregate[word]", state "accState": key "', "value MAX(v) (value): ", "is no TINYINT: it is out of range", looks=start)
+    refused(where, totals(where, "hashmap", 2, "word VARCHAR(6), v BIGINT", [], "word, COUNT(*)", "word VARCHAR(6), n BIGINT", "word"), path,
+            "operators: [{uid: keyed-string, operator: totals, states: [{from: value-long, to: accState, key: {word: key}, value: {COUNT(*): 1}}]}]",
+            'key "key-', "is no VARCHAR(6): it is too long", looks=start)
+    refused(where, totals(where, "hashmap", 2, "word STRING, v BIGINT", [], "word, COUNT(*)", "word STRING, n BIGINT", "word"), path,
+            "operators: [{uid: keyed-tuple2, operator: totals, states: [{from: value-pojo, to: accState, key: {word: key.f0}, value: {COUNT(*): 1}}]}]",
+            'operator "GroupAggregate[word]", state "accState": two keys of Flink\'s become one of the job\'s: word "t', looks=start)
+
+
+@test
+def a_dry_run_says_what_becomes_of_each_column(where):
+    path = unpack(where, SAVEPOINT)[0][0]
+    args = ["-D", "rest.port=0", "--dry-run", "-n", "-s", path, "--mapping", mapping(where, AVERAGES), "-e", averages(where)]
+    code, out, err = varve("run", *args)
+    same(code, 0, "exit code; " + err)
+    lines = ['operator "GroupAggregate[word]": state "accState" comes from "aggregating-avg"; ' + l for l in (
+        "key word STRING: key, StringSerializer", "value COUNT(*) BIGINT: value.f1, LongSerializer", "value SUM(v)$low BIGINT: value.f0, LongSerializer")]
+    check("converted:\n  " + "\n  ".join(lines) in out, "the columns", out)
+    code, out, err = varve("run", "--json", *args)
+    same(json.loads(out)["flink"]["converted"][:3], lines, "in JSON")
+    check(not os.path.exists(where + "/ck") or not os.listdir(where + "/ck"), "a dry run leaves nothing")
+
+
+@test
+def whatever_ends_the_way_in_the_next_start_is_right(where):
+    path, after_round, _ = unpack(where, SAVEPOINT)[0]
+    before = tree_digest(path)
+    file = mapping(where, AVERAGES)
+    sql = averages(where, "rocksdb")
+    start = ["-n", "-s", path, "--mapping", file]
+
+    def again(what):
+        check(tree_digest(path) == before, what + ": the snapshot is as it was")
+        shutil.rmtree(where + "/out", ignore_errors=True)
+        goes_on(where, sql, path, file, what)
+        averages_are_right(where, after_round, what)
+        shutil.rmtree(where + "/out")
+
+    for rename, left in ((1, 1), (2, 0)):  # of our own _metadata on the way in, and of the job's first checkpoint (C2, C3)
+        job = Job(where, sql, start, prefix=preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_KILL="_metadata:%d" % rename))
+        check(job.wait() < 0, "it was killed", job.said())
+        same(len(left_of_imports(where)), left, "directories that the crash leaves")
+        again("killed before rename %d" % rename)
+    count = where + "/count"
+    job = Job(where, sql, start, prefix=preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_COUNT=count))
+    same(job.wait(), 0, "exit code; " + job.said())
+    with open(count, encoding="utf-8") as f:
+        changes = int(f.read().split()[1])
+    shutil.rmtree(where + "/out")
+    for k in random.Random(SEED).sample(range(1, min(changes, 40)), 8):
+        job = Job(where, sql, start, prefix=preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_FAIL="change:%d:28:on" % k))
+        check(job.wait() != 0 and "No space left on device" in job.said(), "change %d fails" % k, job.said())
+        again("change %d" % k)
+
+
+main()
