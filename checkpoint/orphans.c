@@ -546,7 +546,7 @@ enum rc orphans_delete(const struct env *env, const struct orphan_report *r, int
     if (r->flink)
         return err_set(err, RC_UNSUPPORTED,
                        "Flink holds no lock by which to know that its job is gone: nothing is "
-                       "deleted in a directory of Flink's");
+                       "deleted in a directory of Flink's, unless --job-is-stopped says that it is");
     for (size_t i = 0; i < r->checkpoint_count; i++)
         if (r->checkpoints[i].rc != RC_OK)
             return err_set(err, RC_STATE, "nothing is deleted while a _metadata is unreadable: %s",

@@ -55,7 +55,9 @@ struct orphan_report {
     size_t shared_file_count;   /* content-named files in shared/ */
     uint64_t shared_bytes;
     const char *flink_why; /* how it is known to be Flink's; NULL: it is not */
-    bool flink;            /* it is Flink's: nothing is deleted */
+    bool flink;            /* it is Flink's: deleted from by orphans_flink.h alone */
+    size_t claimed_count; /* not in the list: what snapshots elsewhere name (orphans_flink.h) */
+    uint64_t claimed_bytes;
     size_t unnamed_count; /* of them, that no readable _metadata names */
     uint64_t unnamed_bytes;
 };
@@ -84,7 +86,7 @@ void orphan_report_release(struct orphan_report *r);
 bool orphan_is_old(const struct orphan *o, int64_t now_wall_ms, int64_t min_age_ms);
 /* Delete what the report lists and is old. The caller holds the job directory's lock and made the
  * report under it. RC_STATE when a _metadata is unreadable; RC_UNSUPPORTED when one is Flink's, which
- * holds no lock by which to know that its job is gone. */
+ * holds no lock by which to know that its job is gone (orphans_flink.h). */
 MUST_USE enum rc orphans_delete(const struct env *env, const struct orphan_report *r,
                                 int64_t min_age_ms, size_t *deleted, struct err *err);
 

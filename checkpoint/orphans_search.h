@@ -14,7 +14,12 @@
 struct orphan_search {
     int64_t min_age_ms;
     bool remove; /* what is old enough, under the directory's lock */
-    const struct rebase *rebase; /* for snapshots of Flink's; NULL: none */
+    /* of directories of Flink's */
+    bool flink_is_stopped;     /* whoever asked says that no job of Flink's writes there: else
+                                * nothing is removed from them */
+    size_t claimant_count;     /* directories whose snapshots may share files with them, besides */
+    const char *const *claimants; /* those in the directory above each */
+    const struct rebase *rebase; /* NULL: none */
     struct look_watch watch; /* after each checkpoint */
 };
 struct orphan_place {
@@ -26,6 +31,8 @@ struct orphan_place {
     size_t old_count, young_count; /* of the report's orphans, by orphan_is_old */
     uint64_t old_bytes, young_bytes;
     size_t deleted;
+    size_t newer; /* of Flink's, old ones that stay: not older than the newest _metadata */
+    size_t claimant_count; /* of Flink's: snapshots, also elsewhere, that were asked what they name */
     enum rc delete_rc; /* why not all were; RC_STATE: a _metadata is unreadable */
     const char *delete_fault;
 };

@@ -142,6 +142,12 @@ static json_t *place_json(const struct orphan_print *print, const struct orphan_
     json_object_set_new(o, "unreadable", unreadable);
     json_object_set_new(o, "young", json_integer((json_int_t)p->young_count));
     json_object_set_new(o, "young_size", json_integer((json_int_t)p->young_bytes));
+    if (r != NULL && r->flink) {
+        json_object_set_new(o, "claimed", json_integer((json_int_t)r->claimed_count));
+        json_object_set_new(o, "claimed_size", json_integer((json_int_t)r->claimed_bytes));
+        json_object_set_new(o, "claimants", json_integer((json_int_t)p->claimant_count));
+        json_object_set_new(o, "newer", json_integer((json_int_t)p->newer));
+    }
     if (print->how->remove) {
         json_object_set_new(o, "deleted", json_integer((json_int_t)p->deleted));
         json_object_set_new(o, "fault",
@@ -176,6 +182,28 @@ static void print_place_json(const struct orphan_print *print, const struct orph
     buf_release(&text);
 }
 
+static void say_of_flinks(const struct orphan_print *print, const struct orphan_place *p)
+{
+    const struct orphan_report *r = p->report;
+    const struct cli *cli = print->cli;
+    char size[CLI_NUMBER_MAX];
+
+    if (r->flink_why != NULL)
+        cli_say(cli, "%s: written by Flink: %s", p->dir, r->flink_why);
+    if (r->claimed_count > 0)
+        cli_say(cli, "%s: %zu more, %s, are named by snapshots elsewhere: they stay", p->dir,
+                r->claimed_count, cli_size_text(r->claimed_bytes, size));
+    if (!print->how->remove || !print->how->flink_is_stopped || r->orphan_count == 0)
+        return;
+    cli_say(cli,
+            "%s: %zu snapshots were asked what they name; what went on from one of these elsewhere "
+            "may share its files: --claimed-by PATH",
+            p->dir, p->claimant_count);
+    if (p->newer > 0)
+        cli_say(cli, "%s: %zu stay: they are not older than the newest _metadata", p->dir,
+                p->newer);
+}
+
 static void print_place_text(struct orphan_print *print, const struct orphan_place *p)
 {
     char size[CLI_NUMBER_MAX], age[CLI_NUMBER_MAX];
@@ -200,8 +228,8 @@ static void print_place_text(struct orphan_print *print, const struct orphan_pla
     for (size_t i = 0; i < r->checkpoint_count; i++)
         if (r->checkpoints[i].rc != RC_OK)
             cli_say(cli, "unreadable: %s: %s", r->checkpoints[i].dir, r->checkpoints[i].reason);
-    if (r->flink_why != NULL)
-        cli_say(cli, "%s: written by Flink: %s", p->dir, r->flink_why);
+    if (r->flink)
+        say_of_flinks(print, p);
     if (r->unreadable_count > 0 && r->unnamed_count > 0)
         cli_say(cli, "%s: %zu files in shared/, %s, are in no readable _metadata: they stay",
                 p->dir, r->unnamed_count, cli_size_text(r->unnamed_bytes, size));
@@ -270,6 +298,28 @@ static int search_orphans(struct cli *cli, const char *path, struct orphan_searc
     return print.unreadable ? EXIT_WRONG : EXIT_DONE;
 }
 
+/* Absolute, in cli->arena; each is there. */
+static enum rc take_claimants(struct cli *cli, const struct args *args, struct orphan_search *how,
+                              struct err *err)
+{
+    const struct arg_option *o = args_get(args, "--claimed-by");
+    const char **dirs = ARENA_ARRAY(cli->arena, o->count, const char *);
+    char plain[FS_PATH_MAX], path[FS_PATH_MAX];
+    struct fs_stat st;
+
+    for (uint32_t i = 0; i < o->count; i++) {
+        RETURN_IF_ERR(path_from_uri(plain, sizeof plain, o->all[i], err));
+        RETURN_IF_ERR(path_absolute(path, sizeof path, plain, err));
+        RETURN_IF_ERR(fs_stat(cli->env.fs, path, &st, err));
+        if (st.type != FS_DIR)
+            return err_set(err, RC_INVALID, "--claimed-by %s: no directory", o->all[i]);
+        dirs[i] = arena_strdup(cli->arena, path);
+    }
+    how->claimants = dirs;
+    how->claimant_count = o->count;
+    return RC_OK;
+}
+
 int verb_orphans(struct cli *cli, int argc, char **argv)
 {
     static const struct arg_option options[] = {
@@ -277,6 +327,12 @@ int verb_orphans(struct cli *cli, int argc, char **argv)
         {.name = "--min-age",
          .value = "DURATION",
          .help = "only what was last changed before (default 1h)"},
+        {.name = "--job-is-stopped",
+         .help = "with --delete: no job of Flink's writes there; without it nothing of Flink's goes"},
+        {.name = "--claimed-by",
+         .value = "PATH",
+         .repeats = true,
+         .help = "what Flink's snapshots below PATH name stays"},
         REBASE_OPTION,
     };
     struct orphan_search how = {.min_age_ms = 3600 * 1000};
@@ -292,6 +348,11 @@ int verb_orphans(struct cli *cli, int argc, char **argv)
         return cli_fail(cli, &err);
     how.rebase = &cli->rebase;
     how.remove = args_get(&args, "--delete")->given;
+    how.flink_is_stopped = args_get(&args, "--job-is-stopped")->given;
+    if (how.flink_is_stopped && !how.remove)
+        return cli_error(cli, EXIT_USAGE, "--job-is-stopped is for --delete");
+    if (take_claimants(cli, &args, &how, &err) != RC_OK)
+        return cli_fail(cli, &err);
     if (args_get(&args, "--min-age")->given &&
         duration_parse(args_get(&args, "--min-age")->text, &how.min_age_ms, &err) != RC_OK)
         return cli_fail(cli, &err);

@@ -5,6 +5,7 @@ nothing; diff --state finds what the job did between two of them, and nothing be
 import glob
 import json
 import os
+import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
@@ -213,6 +214,61 @@ def what_cannot_be_compared_is_said(where):
     for pair in ((flink, own), (own, flink)):
         code, out, err = varve("diff", "--state", *pair)
         check(code == 2 and out == "" and "was written by Flink and the other was not" in err, "exit code %d" % code, out, err)
+
+
+def orphans(path, *options):
+    code, out, err = varve("orphans", "--json", "--min-age", "0 ms", *options, path)
+    report = json.loads(out)
+    same(len(report["places"]), 1, "places")
+    return code, report["places"][0], err
+
+
+@test
+def what_no_metadata_names_is_deleted_when_the_job_is_said_to_be_stopped(where):
+    """The oldest of three checkpoints loses its _metadata: what it alone named is left over."""
+    unpack(where, "rocksdb-incremental")
+    job = os.path.dirname(newest(where, "rocksdb-incremental"))
+    os.unlink(job + "/chk-2/_metadata")
+    before = set(files_below(job))
+    for path in before:  # as Flink wrote them: every _metadata after what it names
+        os.utime(path, (1.7e9, 1.7e9 + path.endswith("/_metadata")))
+    code, place, _ = orphans(job, "--delete")
+    check(code == 2 and "--job-is-stopped" in place["fault"], "exit code %d" % code, place)
+    same((place["deleted"], set(files_below(job))), (0, before), "without the word")
+    listed = {o["path"] for o in place["orphans"]}
+    check(job + "/chk-2" in listed and len(listed) > 3, "orphans", listed)
+    code, out, err = varve("orphans", "--job-is-stopped", job)
+    check(code == 2 and "--delete" in err, "exit code %d" % code, err)
+    code, place, _ = orphans(job, "--delete", "--job-is-stopped")
+    same((code, place["fault"], place["deleted"], place["newer"], place["claimants"]), (0, None, len(listed), 0, 2), "with it")
+    same({p for p in before - set(files_below(job)) if "/chk-2/" not in p}, listed - {job + "/chk-2"}, "what is gone")
+    check(not os.path.exists(job + "/chk-2"), "chk-2 is left")
+    report = verify(job, "--deep")
+    same((report["faults"], report["clean"]), ([], 2), "faults of the others")
+    same(orphans(job)[1]["orphans"], [], "orphans after it")
+
+
+@test
+def what_a_snapshot_elsewhere_names_is_spared(where):
+    """A job that claimed this one's checkpoint lies in a directory of its own, beside or where the user says."""
+    unpack(where, "rocksdb-incremental")
+    job = os.path.dirname(newest(where, "rocksdb-incremental"))
+    for elsewhere in (os.path.dirname(job) + "/" + "ab" * 16, where + "/x/y"):
+        os.makedirs(elsewhere + "/chk-9")
+        with open(elsewhere + "/chk-9/_metadata", "wb") as f:
+            f.write(open(job + "/chk-2/_metadata", "rb").read())
+    os.unlink(job + "/chk-2/_metadata")
+    shutil.move(os.path.dirname(job) + "/" + "ab" * 16, where + "/aside")
+    code, place, _ = orphans(job)
+    everything = len(place["orphans"])
+    check(place["claimed"] == 0 and everything > 3, "nobody claims", place)
+    code, place, _ = orphans(job, "--claimed-by", where + "/x")
+    same((code, place["claimed"], place["orphans"]), (0, everything, []), "claimed elsewhere")
+    shutil.move(where + "/aside", os.path.dirname(job) + "/" + "ab" * 16)
+    code, place, err = orphans(job, "--delete", "--job-is-stopped")
+    same((code, place["claimed"], place["deleted"]), (0, everything, 0), "claimed beside it")
+    code, _, err = varve("orphans", "--claimed-by", where + "/nowhere", job)
+    check(code in (1, 2, 3) and "nowhere" in err, "exit code %d" % code, err)
 
 
 if __name__ == "__main__":
