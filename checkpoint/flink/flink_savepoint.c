@@ -1,65 +1,10 @@
 /* flink_savepoint.c - see flink_savepoint.h; keyed state: flink_savepoint_keyed.c, _regroup.c */
 #include "checkpoint/flink/flink_savepoint.h"
 
-#include "checkpoint/flink/flink_input.h"
+#include "checkpoint/flink/flink_copy.h"
 #include "checkpoint/flink/flink_lists.h"
 #include "checkpoint/flink/flink_metadata_write.h"
 #include "checkpoint/flink/flink_savepoint_priv.h"
-
-#define PIECE_BYTES (256u << 10)
-
-/* ---- streams --------------------------------------------------------------------------------- */
-
-/* All of a stream, as it lies. */
-static enum rc copy_stream(struct flink_saving *v, const struct flink_stream *s,
-                           struct flink_stream *out, struct err *err)
-{
-    struct flink_input *in = NULL;
-    struct flink_file f = {0};
-    struct bytes shown;
-    enum rc rc;
-
-    GOTO_IF_ERR(flink_input_open(v->env->fs, s, flink_place(v->places, s), &in, err));
-    GOTO_IF_ERR(flink_input_seek(in, 0, UINT64_MAX, false, err));
-    flink_file_init(v->target, &f);
-    for (;;) {
-        GOTO_IF_ERR(flink_input_want(in, PIECE_BYTES, &shown, err));
-        if (shown.len == 0)
-            break;
-        buf_append(&f.buf, shown.data, shown.len);
-        flink_input_skip(in, shown.len);
-        if (f.buf.len >= FLINK_TARGET_BUFFER)
-            GOTO_IF_ERR(flink_file_flush(&f, f.buf.len, err));
-    }
-    rc = flink_file_finish(&f, v->arena, out, err);
-out:
-    flink_file_release(&f);
-    flink_input_close(in);
-    return rc;
-}
-
-/* A coordinator's lies in `_metadata`: Flink reads it from nowhere else. */
-static enum rc copy_coordinator(struct flink_saving *v, const struct flink_stream *s,
-                                struct flink_stream *out, struct err *err)
-{
-    struct flink_input *in = NULL;
-    struct bytes all;
-    enum rc rc;
-
-    *out = *s;
-    if (s->tag == FLINK_STREAM_NONE || s->tag == FLINK_STREAM_BYTES)
-        return RC_OK;
-    GOTO_IF_ERR(flink_input_open(v->env->fs, s, flink_place(v->places, s), &in, err));
-    GOTO_IF_ERR(flink_input_seek(in, 0, UINT64_MAX, false, err));
-    GOTO_IF_ERR(flink_input_want(in, (size_t)flink_input_size(in), &all, err));
-    *out = (struct flink_stream){.tag = FLINK_STREAM_BYTES,
-                                 .path = s->path,
-                                 .data = arena_bytes_copy(v->arena, all),
-                                 .size = (int64_t)all.len};
-out:
-    flink_input_close(in);
-    return rc;
-}
 
 /* ---- operator state -------------------------------------------------------------------------- */
 
@@ -106,27 +51,23 @@ static enum rc copy_managed(struct flink_saving *v, const struct flink_operator_
         if (rc == RC_OK)
             rc = flink_file_finish(&f, v->arena, &out->stream, err);
     } else {
-        rc = copy_stream(v, &from->stream, &out->stream, err);
+        rc = flink_copy_stream(&v->copy, &from->stream, &out->stream, err);
     }
     flink_file_release(&f);
     flink_lists_close(l);
     return rc;
 }
 
-static enum rc copy_lists(struct flink_saving *v, const struct flink_operator_state *from, bool raw,
+static enum rc copy_lists(struct flink_saving *v, const struct flink_operator_state *from,
                           struct flink_operator_state *out, struct err *err)
 {
+    *out = (struct flink_operator_state){0};
+    if (flink_lists_empty(from))
+        return RC_OK;
     *out = *from;
-    if (from->tag == 0)
-        return RC_OK;
-    if (from->empty || from->stream.tag == FLINK_STREAM_EMPTY ||
-        from->stream.tag == FLINK_STREAM_NONE) {
-        *out = (struct flink_operator_state){0};
-        return RC_OK;
-    }
     out->tag = FLINK_LISTS;
     copy_offsets(v->arena, out);
-    return raw ? copy_stream(v, &from->stream, &out->stream, err) : copy_managed(v, from, out, err);
+    return copy_managed(v, from, out, err);
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */
@@ -139,8 +80,8 @@ static enum rc copy_subtask(struct flink_saving *v, const struct flink_operator 
         return err_set(err, RC_UNSUPPORTED,
                        "rows in flight (an unaligned checkpoint), which a savepoint has none of: export "
                        "an aligned checkpoint, or let Flink restore it and take a savepoint");
-    RETURN_IF_ERR(copy_lists(v, &from->managed, false, &out->managed, err));
-    RETURN_IF_ERR(copy_lists(v, &from->raw, true, &out->raw, err));
+    RETURN_IF_ERR(copy_lists(v, &from->managed, &out->managed, err));
+    RETURN_IF_ERR(flink_copy_lists(&v->copy, &from->raw, &out->raw, err));
     out->has_managed = out->managed.tag != 0;
     out->has_raw = out->raw.tag != 0;
     out->raw_keyed = (struct flink_keyed){.tag = FLINK_KEYED_NONE};
@@ -161,7 +102,7 @@ static enum rc copy_operator(struct flink_saving *v, const struct flink_operator
 
     *out = *from;
     out->subtasks = arena_copy(v->arena, from->subtasks, from->subtask_count * sizeof *out->subtasks);
-    rc = copy_coordinator(v, &from->coordinator, &out->coordinator, err);
+    rc = flink_copy_coordinator(&v->copy, &from->coordinator, &out->coordinator, err);
     for (size_t s = 0; rc == RC_OK && s < from->subtask_count; s++) {
         subtask = from->subtasks[s].index;
         if (!from->subtasks[s].finished)
@@ -250,7 +191,9 @@ enum rc flink_savepoint_write(const struct env *env, const struct flink_metadata
     rc = check_group_count(m, options->key_group_count, err);
     if (rc == RC_OK)
         rc = flink_target_open(env, dir, &v.target, err);
-    if (rc == RC_OK)
+    if (rc == RC_OK) {
+        v.copy = (struct flink_copy){env->fs, places, v.target, v.arena};
         rc = write_all(&v, m, err);
+    }
     return flink_saving_end(&v, dir, rc, err);
 }

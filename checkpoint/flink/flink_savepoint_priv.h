@@ -3,6 +3,7 @@
 #define VARVE_CHECKPOINT_FLINK_FLINK_SAVEPOINT_PRIV_H
 
 #include "checkpoint/flink/flink_canonical.h"
+#include "checkpoint/flink/flink_copy.h"
 #include "checkpoint/flink/flink_keyed.h"
 #include "checkpoint/flink/flink_savepoint.h"
 #include "checkpoint/flink/flink_target.h"
@@ -14,6 +15,7 @@ struct flink_saving {
     struct flink_savepoint_result *result;
     struct arena *arena; /* of the new tree */
     struct flink_target *target;
+    struct flink_copy copy; /* as it lies, into the target */
     uint64_t done_groups, all_groups;
 };
 

@@ -1,7 +1,7 @@
 /* args.c - see args.h */
 #include "job/cli/args.h"
 
-#include "job/sql/sql_error.h"
+#include "base/nearest.h"
 
 #define OPTIONS_MAX 64 /* of one verb, looked at for a near name */
 
@@ -26,7 +26,7 @@ static const char *nearest(const struct arg_option *options, size_t count, const
 
     for (size_t i = 0; i < n; i++)
         names[i] = options[i].name;
-    name = sql_nearest(word, names, n);
+    name = nearest_of(word, names, n);
     for (size_t i = 0; name == NULL && i < n; i++) {
         size_t same = 0;
 

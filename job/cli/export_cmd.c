@@ -9,6 +9,8 @@
 #include "job/number.h"
 #include "job/rest/row_json.h"
 
+#define FORMATS "varve, flink-savepoint or flink-native"
+
 struct exporting {
     struct export_request request;
     int (*to)(struct cli *cli, const struct export_request *e); /* NULL: varve's own format */
@@ -68,19 +70,39 @@ static enum rc take_format(struct exporting *e, const struct args *args, struct 
     const char *to = args_get(args, "--to")->text;
 
     if (to == NULL)
-        return err_set(err, RC_INVALID, "--to is missing: give varve or flink-savepoint");
+        return err_set(err, RC_INVALID, "--to is missing: give " FORMATS);
     if (strcmp(to, "varve") == 0)
         return RC_OK;
     if (strcmp(to, "flink-native") == 0)
-        return err_set(err, RC_UNSUPPORTED,
-                       "--to %s is not there yet; varve and flink-savepoint are", to);
-    if (strcmp(to, "flink-savepoint") != 0)
-        return err_set(err, RC_INVALID, "--to %s: give varve or flink-savepoint", to);
-    e->to = export_to_flink_savepoint;
+        e->to = export_to_flink_native;
+    else if (strcmp(to, "flink-savepoint") == 0)
+        e->to = export_to_flink_savepoint;
+    else
+        return err_set(err, RC_INVALID, "--to %s: give " FORMATS, to);
     return RC_OK;
 }
 
-static enum rc take_arguments(struct exporting *e, const struct args *args, struct err *err)
+static enum rc take_edits(struct exporting *e, const struct args *args, struct arena *arena,
+                          struct err *err)
+{
+    const struct arg_option *drop = args_get(args, "--drop"), *rename = args_get(args, "--rename");
+    struct flink_rename *renames = ARENA_ARRAY(arena, rename->count + 1, struct flink_rename);
+    enum rc rc;
+
+    if (e->to == NULL && (drop->given || rename->given))
+        return err_set(err, RC_INVALID,
+                       "--drop and --rename: with --to flink-native or flink-savepoint");
+    for (uint32_t i = 0; i < rename->count; i++) {
+        rc = flink_rename_parse(rename->all[i], arena, &renames[i], err);
+        if (rc != RC_OK)
+            return err_wrap(err, rc, "--rename");
+    }
+    e->request.edits = (struct flink_edits){drop->count, rename->count, drop->all, renames};
+    return RC_OK;
+}
+
+static enum rc take_arguments(struct exporting *e, const struct args *args, struct arena *arena,
+                              struct err *err)
 {
     const struct arg_option *most = args_get(args, "--max-parallelism");
     char dir[FS_PATH_MAX];
@@ -88,6 +110,7 @@ static enum rc take_arguments(struct exporting *e, const struct args *args, stru
     enum rc rc;
 
     RETURN_IF_ERR(take_format(e, args, err));
+    RETURN_IF_ERR(take_edits(e, args, arena, err));
     e->request.path = args->positional[0];
     if (most->given) {
         rc = number_parse_int(bytes_of_str(most->text), 1, KEY_GROUP_COUNT_MAX, &n, err);
@@ -104,10 +127,18 @@ int verb_export(struct cli *cli, int argc, char **argv)
     static const struct arg_option options[] = {
         {.name = "--to",
          .value = "FORMAT",
-         .help = "varve, or flink-savepoint: a canonical savepoint; flink-native is not there yet"},
+         .help = "varve; flink-savepoint: a canonical savepoint; flink-native: a native one"},
         {.name = "--max-parallelism",
          .value = "N",
          .help = "rewrite keyed state for this many key groups"},
+        {.name = "--drop",
+         .value = "UID|ID",
+         .repeats = true,
+         .help = "of a snapshot of Flink's: without this operator; again for more"},
+        {.name = "--rename",
+         .value = "OLD=NEW",
+         .repeats = true,
+         .help = "of a snapshot of Flink's: the operator with uid or id OLD has uid NEW; again for more"},
     };
     struct exporting e = {0};
     struct args args;
@@ -118,7 +149,7 @@ int verb_export(struct cli *cli, int argc, char **argv)
         code = cli_expect(cli, &args, 2, 2);
     if (code >= 0)
         return code;
-    if (take_arguments(&e, &args, &err) != RC_OK)
+    if (take_arguments(&e, &args, cli->arena, &err) != RC_OK)
         return cli_fail(cli, &err);
     e.options.scratch_dir = e.request.scratch;
     return cli_in_child_with_scratch(cli, e.request.path, e.request.scratch, export_in_child, &e);

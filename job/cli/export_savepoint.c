@@ -1,6 +1,5 @@
 /* export_savepoint.c - varve export --to flink-savepoint. See export_to.h */
 #include "checkpoint/flink/flink_of_varve.h"
-#include "checkpoint/flink/flink_snapshot.h"
 #include "checkpoint/recovery.h"
 #include "job/cli/export_to.h"
 #include "job/cli/meter.h"
@@ -34,10 +33,11 @@ static enum rc of_flink(struct cli *cli, const struct export_request *e, const c
                         struct flink_savepoint_result *result, struct err *err)
 {
     struct flink_snapshot from = {0};
-    enum rc rc = flink_snapshot_open(cli->env.fs, dir, &cli->rebase, cli->arena, &from, err);
+    struct flink_metadata edited;
+    enum rc rc = export_open_flink(cli, e, dir, &from, &edited, err);
 
     if (rc == RC_OK)
-        rc = flink_savepoint_write(&cli->env, &from.meta, from.places, e->dir, options, result, err);
+        rc = flink_savepoint_write(&cli->env, &edited, from.places, e->dir, options, result, err);
     flink_snapshot_release(&from);
     return rc;
 }
@@ -77,6 +77,10 @@ int export_to_flink_savepoint(struct cli *cli, const struct export_request *e)
     if (dir == NULL && e->key_group_count > 0)
         return cli_error(cli, EXIT_USAGE,
                          "--max-parallelism: of a snapshot of varve's own with --to varve first");
+    if (dir == NULL && export_edits(e))
+        return cli_error(cli, EXIT_USAGE,
+                         "--drop and --rename: %s is no snapshot of Flink's, of which alone they are",
+                         e->path);
     options.progress_ctx = meter_new(cli);
     rc = dir != NULL ? of_flink(cli, e, dir, &options, &result, &err)
                      : of_varve(cli, e, &dir, &options, &result, &err);

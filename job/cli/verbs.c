@@ -1,7 +1,7 @@
 /* verbs.c - the table of verbs. See verbs.h */
 #include "job/cli/verbs.h"
 
-#include "job/sql/sql_error.h"
+#include "base/nearest.h"
 
 #include <stdio.h>
 
@@ -175,7 +175,7 @@ static const struct verb state = {
 };
 static const struct verb export = {
     .name = "export",
-    .arguments = "PATH DIR --to varve|flink-savepoint [--max-parallelism N]",
+    .arguments = "PATH DIR --to varve|flink-savepoint|flink-native [--max-parallelism N]",
     .summary = "Copies a snapshot into one directory that needs nothing else and can be moved.",
     .details = "DIR is made, or empty, and is a savepoint afterwards: every file of the checkpoint or "
                "savepoint at PATH is copied,\n"
@@ -185,7 +185,11 @@ static const struct verb export = {
                "\n"
                "With --to flink-savepoint it is a canonical savepoint of Flink's, of a snapshot that "
                "Flink wrote in any form,\n"
-               "or of varve's own: keyed state under Flink's serializers of its SQL types.\n"
+               "or of varve's own: keyed state under Flink's serializers of its SQL types. With --to "
+               "flink-native it is a native\n"
+               "savepoint of a Flink snapshot whose keyed state is files of databases: they are copied and "
+               "proven. Either leaves\n"
+               "out operators (--drop) and gives others a new uid (--rename).\n"
                "\n"
                "With --max-parallelism keyed state (of Flink's snapshots, too) is read and written anew, "
                "each key in the group that it has among N; state\n"
@@ -217,7 +221,7 @@ const char *cli_nearest_verb(const char *name)
     for (size_t i = 0; cli_verbs[i] != NULL; i++)
         names[count++] = cli_verbs[i]->name;
     names[count++] = "help";
-    return sql_nearest(name, names, count);
+    return nearest_of(name, names, count);
 }
 
 void cli_print_usage(const struct cli *cli, bool to_stdout)

@@ -1,12 +1,12 @@
 /* preflight.c - see preflight.h: collects; preflight_print.c shows. */
 #include "job/runtime/preflight.h"
 
+#include "base/nearest.h"
 #include "checkpoint/state_types.h"
 #include "job/list_items.h"
 #include "job/runtime/state_budget.h"
 #include "job/runtime/supervisor_priv.h"
 #include "job/source/source.h"
-#include "job/sql/sql_error.h"
 
 #define POSITIONS_MAX 1000u /* of a source */
 
@@ -103,7 +103,7 @@ static const char *nearest_dropped(const struct preflight *p, const char *name)
 
     for (size_t i = 0; i < p->dropped_count; i++)
         names[i] = p->dropped[i].name;
-    return sql_nearest(name, names, p->dropped_count);
+    return nearest_of(name, names, p->dropped_count);
 }
 
 static void look_at_operator(struct preflight *p, struct preflight_operator *op)

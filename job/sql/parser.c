@@ -1,6 +1,7 @@
 /* parser.c - drives lexer and grammar, and words the syntax errors; see parser.h. */
 #include "job/sql/parser.h"
 
+#include "base/nearest.h"
 #include "base/utf8.h"
 #include "job/sql/grammar.h"
 #include "job/sql/parser_priv.h"
@@ -365,7 +366,7 @@ static void hint_for(const struct feed *bad, bool name_expected, const char *con
     else if (t->kind == TK_IDENT && !t->quoted)
         sql_nearest_hint(hint, t->text, words, word_count);
     if (hint[0] == '\0' && before->kind == TK_IDENT && !before->quoted) {
-        const char *near = sql_nearest(before->text, words, word_count);
+        const char *near = nearest_of(before->text, words, word_count);
 
         if (near != NULL)
             snprintf(hint, SQL_HINT_MAX, "; is %.40s before it meant to be %s?", before->text,

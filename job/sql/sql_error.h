@@ -18,10 +18,7 @@ enum rc sql_error_at(struct err *err, enum rc rc, const char *source, struct sql
 /* Adds line and caret to a message that begins with "line L column C: " and has none yet
  * (expr_bind's); returns rc. */
 enum rc sql_error_show(struct err *err, enum rc rc, const char *source);
-/* The candidate nearest to `word` by edit distance, letter case apart, if it is near enough to be
- * meant; NULL. */
-const char *sql_nearest(const char *word, const char *const *candidates, size_t count);
-/* "; did you mean x?" or "" into out. */
+/* "; did you mean x?" of the nearest candidate (base/nearest.h), or "" into out. */
 #define SQL_HINT_MAX 128
 const char *sql_nearest_hint(char out[SQL_HINT_MAX], const char *word,
                              const char *const *candidates, size_t count);

@@ -1,5 +1,6 @@
 /* links: job */
 #include "job/sql/sql_error.h"
+#include "base/nearest.h"
 #include "job/sql/text_width.h"
 #include "tests/lib/check_ext.h"
 
@@ -64,7 +65,7 @@ static const struct {
 
 START_TEST(the_nearest_word_is_near)
 {
-    const char *found = sql_nearest(nearest[_i].word, candidates, ARRAY_LEN(candidates));
+    const char *found = nearest_of(nearest[_i].word, candidates, ARRAY_LEN(candidates));
 
     if (nearest[_i].nearest == NULL)
         ck_assert_ptr_null(found);
