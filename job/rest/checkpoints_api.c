@@ -320,9 +320,12 @@ static void start_operation(struct call *c, struct job_operation_request *req,
         snprintf(req->trigger_id, sizeof req->trigger_id, "%s", trigger_id);
     }
     if (c->job != NULL) {
+        atomic_fetch_add(&c->api->unanswered_count, 1); /* its job may end before this goes on */
         rc = job_operation_start(c->job, req, &err);
-        if (rc == RC_OK) {
+        if (rc == RC_OK)
             note_started(c->api, req->trigger_id);
+        atomic_fetch_sub(&c->api->unanswered_count, 1);
+        if (rc == RC_OK) {
             answer_json(c, 202, json_pack("{s: s}", "request-id", req->trigger_id));
             return;
         }

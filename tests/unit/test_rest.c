@@ -12,6 +12,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -27,6 +28,8 @@ static struct {
     struct rest_server *server;
     struct client *client;
     char job[JOB_ID_LEN + 1];
+    bool await_end; /* of a job that is stopped, before its handler goes on */
+    _Atomic int unanswered_at_end;
 } w;
 
 /* Executes a script; the id of its last job into w.job. */
@@ -450,6 +453,44 @@ START_TEST(an_operation_counts_as_unanswered_until_its_end_is_fetched)
         json_decref(call("GET", path, NULL));
         clock_sleep_ns(w.env.clock, 20 * NS_PER_MS);
     }
+    ck_assert_uint_eq(rest_server_unanswered(w.server), 0);
+}
+END_TEST
+
+/* Between the API and the job (tests/CMakeLists.txt). */
+enum rc __real_job_operation_start(struct job *job, struct job_operation_request *req,
+                                   struct err *err);
+enum rc __wrap_job_operation_start(struct job *job, struct job_operation_request *req,
+                                   struct err *err);
+
+enum rc __wrap_job_operation_start(struct job *job, struct job_operation_request *req,
+                                   struct err *err)
+{
+    enum rc rc = __real_job_operation_start(job, req, err);
+
+    if (rc == RC_OK && req->kind == JOB_OP_STOP && w.await_end)
+        atomic_store(&w.unanswered_at_end,
+                     job_wait(job, 60000) ? (int)rest_server_unanswered(w.server) : -1);
+    return rc;
+}
+
+/* A job can be quicker than the handler that stops it; its process must not leave before the answer. */
+START_TEST(a_job_that_stops_at_once_has_an_unanswered_operation_when_it_ends)
+{
+    char path[200];
+    json_t *a;
+
+    start_job();
+    wait_for_checkpoint();
+    w.await_end = true;
+    a = call("POST", of_job("/stop"), "{}");
+    ck_assert_int_eq(atomic_load(&w.unanswered_at_end), 1);
+    ck_assert_uint_eq(rest_server_unanswered(w.server), 1);
+    snprintf(path, sizeof path, "/jobs/%s/savepoints/%s", w.job, text_at(a, "request-id"));
+    json_decref(a);
+    a = call("GET", path, NULL);
+    ck_assert_str_eq(text_at(json_object_get(a, "status"), "id"), "COMPLETED");
+    json_decref(a);
     ck_assert_uint_eq(rest_server_unanswered(w.server), 0);
 }
 END_TEST
@@ -969,6 +1010,7 @@ TEST_MAIN("rest", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, the_same_trigger_id_is_the_same_operation);
           tcase_add_test(tc, a_savepoint_of_an_unknown_job_fails_at_the_poll);
           tcase_add_test(tc, an_operation_counts_as_unanswered_until_its_end_is_fetched);
+          tcase_add_test(tc, a_job_that_stops_at_once_has_an_unanswered_operation_when_it_ends);
           tcase_add_test(tc, a_cancelled_job_stays_known_and_can_be_cancelled_again);
           tcase_add_test(tc, a_failed_job_tells_why);
           tcase_add_test(tc, v1_and_an_ending_slash_mean_the_same_path);
