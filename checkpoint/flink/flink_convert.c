@@ -50,35 +50,38 @@ static bool ends_in(const char *name, const char *end, size_t *len)
     return true;
 }
 
-/* "SUM(d)" and scale 2 of "SUM(d)$DECIMAL(10, 2)$low": how a column of totals may be called for short.
- * Of a part alone the part; PART_COUNTED: of a count. false: it has no other name. */
-static bool call_of(const char *column, struct arena *arena, const char **call,
-                    enum column_part *part, int32_t *scale)
+/* How a column of totals may be called for short: "SUM(d)", scale 2 and PART_LOW of
+ * "SUM(d)$DECIMAL(10, 2)$low"; "MIN(t)", TIMESTAMP(3) and PART_UNITS of "MIN(t)$TIMESTAMP(3)".
+ * PART_COUNTED: of a count. false: it has no other name. */
+struct call {
+    const char *name;
+    enum column_part part;
+    struct cast_type type; /* of its value; PART_WHOLE: as the column's */
+};
+
+static bool call_of(const char *column, struct arena *arena, struct call *out)
 {
     static const struct {
         const char *end;
         enum column_part part;
     } ends[] = {{"$low", PART_LOW}, {"$high", PART_HIGH}, {"$count", PART_COUNTED}, {"$sum", PART_WHOLE}};
-    static const char unit[] = ")$DECIMAL(";
-    struct cast_type type;
-    const char *found, *text;
+    const char *unit = NULL, *text = column;
     size_t len = 0, i = 0;
 
     while (i < ARRAY_LEN(ends) && !ends_in(column, ends[i].end, &len))
         i++;
-    if (i == ARRAY_LEN(ends))
+    if (i < ARRAY_LEN(ends))
+        text = arena_strndup(arena, column, len);
+    for (const char *next = strstr(text, ")$"); next != NULL; next = strstr(next + 1, ")$"))
+        unit = next;
+    *out = (struct call){text, i < ARRAY_LEN(ends) ? ends[i].part : PART_UNITS, {.scale = 0}};
+    if (unit != NULL && cast_type_parse(unit + 2, &out->type))
+        out->name = arena_strndup(arena, text, (size_t)(unit + 1 - text));
+    else if (i == ARRAY_LEN(ends))
         return false;
-    *part = ends[i].part;
-    *scale = 0;
-    text = arena_strndup(arena, column, len);
-    found = strstr(text, unit);
-    for (const char *next = found; next != NULL; next = strstr(next + 1, unit))
-        found = next;
-    if (found != NULL && cast_type_parse(found + 2, &type)) {
-        *scale = type.scale;
-        text = arena_strndup(arena, text, (size_t)(found + 1 - text));
-    }
-    *call = text;
+    if (out->part == PART_LOW || out->part == PART_HIGH)
+        out->type = (struct cast_type){
+            .word = CAST_WIDE, .scale = out->type.scale, .nullable = true, .text = "total"};
     return true;
 }
 
@@ -96,10 +99,9 @@ static bool may_be_null(const struct making *m, const char *column)
 
 /* Whether the count behind a total needs to be right: an average divides by it, and rows that are taken
  * back are taken off it. */
-static bool count_is_asked(const struct making *m, const char *call)
+static bool count_is_asked(const struct type_column *columns, size_t count, const char *call)
 {
-    return begins_with(call, "AVG(") ||
-           type_column_find(m->wanted, m->wanted_count, "$rows") != NULL;
+    return begins_with(call, "AVG(") || type_column_find(columns, count, "$rows") != NULL;
 }
 
 /* ---- columns --------------------------------------------------------------------------------- */
@@ -119,21 +121,18 @@ static const struct mapped_column *source_of(struct making *m, const char *name,
                                              struct convert_column *out)
 {
     const struct mapped_column *c = find_mapped(m, name);
-    enum column_part part;
-    const char *call;
-    int32_t scale;
+    struct call call;
 
     out->part = PART_WHOLE;
-    if (c != NULL || !m->totals || !call_of(name, m->arena, &call, &part, &scale))
+    if (c != NULL || !m->totals || !call_of(name, m->arena, &call) ||
+        (call.part == PART_COUNTED && count_is_asked(m->wanted, m->wanted_count, call.name)))
         return c;
-    if (part == PART_COUNTED && count_is_asked(m, call))
-        return NULL;
-    c = find_mapped(m, call);
-    if (c == NULL || part == PART_WHOLE)
+    c = find_mapped(m, call.name);
+    if (c == NULL || call.part == PART_WHOLE)
         return c;
-    out->part = part;
-    out->type = (struct cast_type){
-        .word = CAST_WIDE, .scale = scale, .nullable = true, .text = "total"};
+    out->part = call.part;
+    if (call.part != PART_COUNTED)
+        out->type = call.type;
     return c;
 }
 
@@ -155,6 +154,17 @@ static void check_literal(struct making *m, const struct mapped_column *c,
 
     if (flink_cast(&column->source.literal, &column->type, &value, &err) != RC_OK && !told(m, c))
         fault(m, c->source, "%s %s: %s", m->what, column->name, err.msg);
+}
+
+static const char *in_words(struct making *m, const struct flink_serializer *s)
+{
+    struct buf text = {0};
+    const char *out;
+
+    flink_serializer_print(s, &text);
+    out = arena_strdup(m->arena, buf_cstr(&text));
+    buf_release(&text);
+    return out;
 }
 
 static void plan_column(struct making *m, const struct type_column *wanted,
@@ -182,11 +192,11 @@ static void plan_column(struct making *m, const struct type_column *wanted,
             fault(m, c->source, "%s%s%s: %s", m->what, space, wanted->name, buf_cstr(&why));
     } else if (out->source.root == FLINK_ROOT_LITERAL) {
         check_literal(m, c, out);
-    } else if (out->part != PART_COUNTED && !flink_cast_fits(out->source.leaf, &out->type) &&
-               !told(m, c)) {
-        flink_serializer_print(out->source.leaf, &why);
-        fault(m, c->source, "%s%s%s: no %s is made of what %s wrote", m->what, space, wanted->name,
-              out->type.text, buf_cstr(&why));
+    } else {
+        out->wrote = in_words(m, out->source.leaf);
+        if (out->part != PART_COUNTED && !flink_cast_fits(out->source.leaf, &out->type) && !told(m, c))
+            fault(m, c->source, "%s%s%s: no %s is made of what %s wrote", m->what, space,
+                  wanted->name, out->type.text, out->wrote);
     }
     buf_release(&why);
 }
@@ -196,16 +206,14 @@ static void join_counts(struct making *m, struct convert_shape *s)
 {
     for (size_t i = 0; m->totals && i < s->count; i++) {
         struct convert_column *c = &s->columns[i];
-        const char *call, *other;
-        enum column_part part, other_part;
-        int32_t scale;
+        struct call call, other;
 
-        if (!call_of(c->name, m->arena, &call, &part, &scale) || part == PART_COUNTED)
+        if (!call_of(c->name, m->arena, &call) || call.part == PART_COUNTED)
             continue;
-        c->zero_for_null = part == PART_HIGH; /* unless there is a count, the first half is null */
+        c->zero_for_null = call.part == PART_HIGH; /* unless there is a count, the first half is null */
         for (size_t k = 0; k < s->count; k++)
-            if (call_of(s->columns[k].name, m->arena, &other, &other_part, &scale) &&
-                other_part == PART_COUNTED && strcmp(call, other) == 0) {
+            if (call_of(s->columns[k].name, m->arena, &other) && other.part == PART_COUNTED &&
+                strcmp(call.name, other.name) == 0) {
                 c->zero_for_null = c->type.nullable = true;
                 c->count = s->columns[k].part == PART_COUNTED ? NULL : &s->columns[k];
             }
@@ -291,6 +299,8 @@ static void plan_shape(struct making *m, const char *what, enum flink_root root,
         plan_column(m, &m->wanted[i], &out->columns[i]);
         kinds[i] = out->columns[i].part == PART_WHOLE ? cast_type_field(&out->columns[i].type)
                                                       : FIELD_I64;
+        if (m->totals && kinds[i] < FIELD_I64) /* totals have all of the slot (accumulator.h) */
+            kinds[i] = FIELD_I64;
     }
     join_counts(m, out);
     check_used(m);
@@ -365,9 +375,48 @@ const struct flink_convert *flink_convert_make(const struct convert_request *r, 
     if (map)
         plan_shape(&m, "map key", FLINK_ROOT_MAP_KEY, r->wanted->user_key_type, &r->mapped->map_key,
                    &c->map_key);
-    m.totals = strcmp(r->wanted->name, "accState") == 0 || strcmp(r->wanted->name, "window-aggs") == 0;
+    m.totals = flink_convert_has_totals(r->wanted);
     plan_shape(&m, "value", FLINK_ROOT_VALUE, r->wanted->value_type, &r->mapped->value, &c->value);
     return faults->len > before ? NULL : c;
+}
+
+bool flink_convert_has_totals(const struct state_desc *wanted)
+{
+    return strcmp(wanted->name, "accState") == 0 || strcmp(wanted->name, "window-aggs") == 0;
+}
+
+static size_t rows_of(const struct convert_ask *asks, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(asks[i].name, "COUNT(*)") == 0)
+            return i + 1;
+    return 0;
+}
+
+size_t flink_convert_asks(const struct state_desc *wanted, const char *type, bool value,
+                          struct arena *arena, const struct convert_ask **out)
+{
+    struct type_column *columns = NULL;
+    size_t count = strcmp(type, "ROW<>") == 0 ? 0 : type_columns(type, arena, &columns), n = 0;
+    struct convert_ask *asks = ARENA_ARRAY(arena, count + 1, struct convert_ask);
+
+    for (size_t i = 0; i < count; i++) {
+        struct convert_ask *a = &asks[n];
+        struct call call = {.part = PART_WHOLE, .name = columns[i].name};
+        bool short_name = value && flink_convert_has_totals(wanted) && call_of(columns[i].name, arena, &call);
+
+        if (call.part == PART_HIGH || (call.part == PART_COUNTED && !count_is_asked(columns, count, call.name)))
+            continue;
+        *a = (struct convert_ask){.name = call.part == PART_COUNTED ? columns[i].name : call.name};
+        if (short_name && (call.part == PART_LOW || call.part == PART_UNITS))
+            a->type = call.type;
+        else if (!cast_type_parse(columns[i].type, &a->type))
+            a->type = (struct cast_type){.word = CAST_BIGINT, .text = columns[i].type};
+        a->same_as = value && strcmp(a->name, "$rows") == 0 ? rows_of(asks, n) : 0;
+        n++;
+    }
+    *out = asks;
+    return n;
 }
 
 static const char *column_line(const struct convert_column *c, const char *what, struct arena *arena)
@@ -381,10 +430,8 @@ static const char *column_line(const struct convert_column *c, const char *what,
         buf_printf(&out, "1, 0 where %s is null", c->source.text);
     else
         buf_append_str(&out, c->source.text);
-    if (c->source.leaf != NULL) {
-        buf_append_str(&out, ", ");
-        flink_serializer_print(c->source.leaf, &out);
-    }
+    if (c->wrote != NULL)
+        buf_printf(&out, ", %s", c->wrote);
     line = arena_strdup(arena, buf_cstr(&out));
     buf_release(&out);
     return line;

@@ -25,10 +25,19 @@ struct convert_request {
     const struct state_desc *wanted;
     uint32_t key_group_count;
 };
-struct flink_convert; /* opaque; in the arena, with what the request points to */
+struct flink_convert; /* opaque; in the arena. It needs of the request the mapping and `wanted` alone */
 /* NULL: "\n  file:line:column: ..." was appended to `faults` for each thing that is not right. */
 const struct flink_convert *flink_convert_make(const struct convert_request *r, struct arena *arena,
                                                struct buf *faults);
+/* What a mapping has to say of a key, map key or value of this type; of totals calls for short. */
+struct convert_ask {
+    const char *name; /* "" of what is no row */
+    struct cast_type type;
+    size_t same_as; /* 1 + index of the one that it always equals; 0: none */
+};
+size_t flink_convert_asks(const struct state_desc *wanted, const char *type, bool value,
+                          struct arena *arena, const struct convert_ask **out);
+bool flink_convert_has_totals(const struct state_desc *wanted);
 /* "key k BIGINT: key.f0, LongSerializer": column i, in `arena`. */
 size_t flink_convert_columns(const struct flink_convert *c);
 const char *flink_convert_column(const struct flink_convert *c, size_t i, struct arena *arena);

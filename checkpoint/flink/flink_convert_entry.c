@@ -36,6 +36,20 @@ static enum rc check_no_total(const struct entry *e, const struct convert_column
                : err_set(err, RC_INVALID, "null, but %s says that there is one", c->count->name);
 }
 
+/* As columns of a batch have them: milliseconds, microseconds or nanoseconds. */
+static enum rc to_units(const struct convert_column *c, struct cast_value *v, struct err *err)
+{
+    int32_t digits = c->type.precision <= 3 ? 3 : c->type.precision <= 6 ? 6 : 9;
+
+    if (c->type.word != CAST_TIMESTAMP && c->type.word != CAST_TIMESTAMP_LTZ)
+        return RC_OK;
+    v->number = v->number * (digits == 3 ? 1 : digits == 6 ? 1000 : 1000000) +
+                (digits == 3 ? 0 : digits == 6 ? v->nanos / 1000 : v->nanos);
+    return v->number >= INT64_MIN && v->number <= INT64_MAX
+               ? RC_OK
+               : err_set(err, RC_INVALID, "a time too far away for a %s of totals", c->type.text);
+}
+
 static enum rc put_column(const struct entry *e, const struct convert_column *c,
                           struct row_writer *w, uint32_t field, struct err *err)
 {
@@ -46,6 +60,8 @@ static enum rc put_column(const struct entry *e, const struct convert_column *c,
         RETURN_IF_ERR(check_no_total(e, c, err));
         v.null = false;
     }
+    if (c->part == PART_UNITS && !v.null)
+        RETURN_IF_ERR(to_units(c, &v, err));
     if (v.null)
         row_write_null(w, field);
     else if (c->part == PART_WHOLE)

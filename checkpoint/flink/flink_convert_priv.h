@@ -9,12 +9,14 @@ enum column_part {
     PART_LOW,     /* of a total: 64 of its bits */
     PART_HIGH,
     PART_COUNTED, /* 1, or 0 where the total is null */
+    PART_UNITS,   /* of a time: how many units of its precision since 1970; of other types their number */
 };
 struct convert_column {
     const char *name;
     struct cast_type type; /* of the source's value */
     enum column_part part;
     struct flink_path source;
+    const char *wrote; /* what Flink wrote there, in words; NULL: a literal */
     bool zero_for_null;                 /* of a total: its count tells that there is none */
     const struct convert_column *count; /* which must be 0 then; NULL: it is made from the total */
 };

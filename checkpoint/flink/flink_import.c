@@ -127,7 +127,7 @@ static enum rc take_items(struct flink_import *i, struct flink_lists *lists,
     return RC_OK;
 }
 
-static enum rc take_lists(struct flink_import *i, const struct flink_operator *op,
+static enum rc take_lists(struct flink_import *i, struct imported *op,
                           const struct flink_subtask *from, struct subtask_state *to,
                           struct err *err)
 {
@@ -138,7 +138,7 @@ static enum rc take_lists(struct flink_import *i, const struct flink_operator *o
     enum rc rc = RC_OK;
 
     if (from->has_raw)
-        leave(i, op, false, "raw operator state of subtask %" PRIu32, from->index);
+        leave(i, op->from, false, "raw operator state of subtask %" PRIu32, from->index);
     if (!from->has_managed || from->managed.list_count == 0)
         return RC_OK;
     RETURN_IF_ERR(flink_lists_open(i->fs, i->request.snapshot->places, &from->managed, &lists, err));
@@ -146,13 +146,16 @@ static enum rc take_lists(struct flink_import *i, const struct flink_operator *o
     for (size_t k = 0; rc == RC_OK && k < from->managed.list_count; k++) {
         const struct flink_list *list = &from->managed.lists[k];
         struct list_state *out = &to->lists[to->list_count];
-        bool bytes;
+        bool bytes, drop = import_drops_state(op, list->name);
 
         *out = (struct list_state){.name = flink_c_text(i->arena, list->name),
                                    .mode = modes[list->mode]};
         rc = take_items(i, lists, list, out, &bytes, err);
-        if (rc == RC_OK && !bytes)
-            leave(i, op, false, "%s state \"%s\" of subtask %" PRIu32 ": its items are no byte arrays",
+        if (rc == RC_OK && drop)
+            leave(i, op->from, true, "%s state \"%s\" of subtask %" PRIu32 ": as the mapping says",
+                  flink_mode_str(list->mode), out->name, from->index);
+        else if (rc == RC_OK && !bytes)
+            leave(i, op->from, false, "%s state \"%s\" of subtask %" PRIu32 ": its items are no byte arrays",
                   flink_mode_str(list->mode), out->name, from->index);
         else
             to->list_count++;
@@ -344,7 +347,7 @@ static enum rc take_subtask(struct flink_import *i, struct imported *op,
                       "can read: take a savepoint of it",
                       err);
     to->finished = from->finished;
-    return take_lists(i, op->from, from, to, err);
+    return take_lists(i, op, from, to, err);
 }
 
 static enum rc check_taken_once(struct flink_import *i, const struct imported *op, struct err *err)

@@ -147,6 +147,16 @@ static const struct mapped_state *fills(const struct mapped_operator *m, struct 
     return NULL;
 }
 
+bool import_drops_state(struct imported *op, struct bytes name)
+{
+    const struct mapped_operator *m = op->mapped;
+
+    for (size_t k = 0; m != NULL && k < m->drop_count; k++)
+        if (is_named(name, m->drops[k].name))
+            return op->drop_found[k] = true;
+    return false;
+}
+
 bool import_map_state(struct flink_import *i, struct imported *op,
                       const struct flink_source_state *s, bool *drop)
 {
@@ -154,10 +164,7 @@ bool import_map_state(struct flink_import *i, struct imported *op,
     const struct mapped_state *other;
     bool found = false;
 
-    *drop = false;
-    for (size_t k = 0; m != NULL && k < m->drop_count; k++)
-        if (is_named(s->state->name, m->drops[k].name))
-            *drop = op->drop_found[k] = true;
+    *drop = import_drops_state(op, s->state->name);
     for (size_t k = 0; m != NULL && k < m->state_count; k++) {
         if (!is_named(s->state->name, m->states[k].from))
             continue;
@@ -186,7 +193,7 @@ void import_check_met(struct flink_import *i, const struct imported *op)
                    "inspect lists them)", op->mapped->states[k].from);
     for (size_t k = 0; op->mapped != NULL && k < op->mapped->drop_count; k++)
         if (!op->drop_found[k])
-            misfit(i, op->mapped->drops[k].at, "Flink's operator has no keyed state \"%s\" to drop",
+            misfit(i, op->mapped->drops[k].at, "Flink's operator has no state \"%s\" to drop",
                    op->mapped->drops[k].name);
 }
 

@@ -42,6 +42,8 @@ bool import_drops_operator(struct flink_import *i, const struct flink_operator *
 /* Takes every state of the job's that comes from this one; false: none does. *drop: on purpose. */
 bool import_map_state(struct flink_import *i, struct imported *op,
                       const struct flink_source_state *s, bool *drop);
+/* Whether the mapping drops a state of this operator on purpose, one with keys or without. */
+bool import_drops_state(struct imported *op, struct bytes name);
 /* What the mapping names and nobody met. */
 void import_check_met(struct flink_import *i, const struct imported *op);
 void import_check_mapping(struct flink_import *i);

@@ -94,8 +94,8 @@ static bool find_part(const struct flink_serializer **at, struct bytes name, str
     size_t before, count = parts_of(s, &before);
 
     for (size_t i = 0; i < count; i++) {
-        *out = (struct flink_step){before + i, part_name(s, i, arena)};
-        if (bytes_eq(out->name, name)) {
+        if (bytes_eq(part_name(s, i, arena), name)) {
+            *out = (struct flink_step){before + i, arena_bytes_copy(arena, name)};
             *at = part_serializer(s, i);
             return true;
         }
@@ -150,6 +150,43 @@ bool flink_path_find(const struct yaml_node *source, const struct flink_serializ
             return false;
     }
     return true;
+}
+
+/* ---- leaves ---------------------------------------------------------------------------------- */
+
+struct leaves {
+    struct arena *arena;
+    size_t count;
+    struct path_leaf items[FLINK_LEAVES_MAX];
+};
+
+static void add_leaves(struct leaves *l, const char *path, const struct flink_serializer *s, bool named)
+{
+    const struct flink_serializer *bare = without_null(s);
+    size_t before, count = parts_of(bare, &before);
+
+    for (size_t i = 0; i < count && l->count < FLINK_LEAVES_MAX; i++) {
+        struct buf name = {0};
+
+        buf_append_escaped(&name, part_name(bare, i, l->arena), 200);
+        add_leaves(l, arena_printf(l->arena, "%s.%s", path, buf_cstr(&name)), part_serializer(bare, i),
+                   bare->coding == FLINK_POJO || bare->coding == FLINK_TIME_WINDOW);
+        buf_release(&name);
+    }
+    if (count == 0 && l->count < FLINK_LEAVES_MAX)
+        l->items[l->count++] = (struct path_leaf){path, s, named};
+}
+
+size_t flink_path_leaves(const char *root, const struct flink_serializer *s, struct arena *arena,
+                         const struct path_leaf **out)
+{
+    struct leaves *l = ARENA_NEW(arena, struct leaves);
+
+    l->arena = arena;
+    if (s != NULL)
+        add_leaves(l, root, s, false);
+    *out = l->items;
+    return l->count;
 }
 
 /* ---- in an entry ----------------------------------------------------------------------------- */

@@ -30,11 +30,21 @@ struct flink_path {
     size_t step_count;
     const struct flink_step *steps;
     struct flink_value literal;
-    const struct flink_serializer *leaf; /* NULL: of a literal */
+    const struct flink_serializer *leaf; /* NULL: of a literal. As long as what it was found in; the rest lives in the arena */
 };
 /* roots: by enum flink_root; NULL: that entry has none. In `arena`. false: `why` has got the reason. */
 bool flink_path_find(const struct yaml_node *source, const struct flink_serializer *const *roots,
                      struct arena *arena, struct flink_path *out, struct buf *why);
+/* What a path may end at: everything inside a serializer that is no Tuple, row, Pojo or window. */
+struct path_leaf {
+    const char *path;
+    const struct flink_serializer *serializer;
+    bool named; /* the last part has a name of its own */
+};
+/* Those below `root` ("key"), at most FLINK_LEAVES_MAX. In `arena`. */
+#define FLINK_LEAVES_MAX 1000u
+size_t flink_path_leaves(const char *root, const struct flink_serializer *s, struct arena *arena,
+                         const struct path_leaf **out);
 /* RC_INVALID: an object of another class, without that field. *out NULL-kinded where something on
  * the way is null. */
 MUST_USE enum rc flink_path_follow(const struct flink_path *p, const struct flink_value *const *roots,

@@ -4,6 +4,8 @@
 
 #include "checkpoint/inspect.h"
 #include "checkpoint/orphans_search.h"
+#include "job/cli/host.h"
+#include "job/cli/mapping_draft.h"
 #include "job/cli/meter.h"
 #include "job/cli/rebase.h"
 #include "job/config.h"
@@ -66,6 +68,10 @@ int verb_inspect(struct cli *cli, int argc, char **argv)
         {.name = "--files", .help = "every checkpoint in full, every file by name"},
         {.name = "--digests", .help = "read every named file and compare its digest"},
         {.name = "--html", .value = "FILE", .help = "one page for a browser instead of text"},
+        {.name = "--mapping",
+         .help = "a draft of the file for run --mapping, of a snapshot of Flink's, instead"},
+        {.name = "--job", .value = "JOB.sql", .help = "the job that --mapping is for"},
+        HOST_CONFIG_OPTIONS,
         REBASE_OPTION,
     };
     struct inspect_options how = {.describe = list_item_describe, .outside = leftover_parts};
@@ -81,6 +87,16 @@ int verb_inspect(struct cli *cli, int argc, char **argv)
         code = cli_expect(cli, &args, 1, 1);
     if (code >= 0)
         return code;
+    if (args_get(&args, "--job")->given && !args_get(&args, "--mapping")->given)
+        return cli_error(cli, EXIT_USAGE, "--job goes with --mapping");
+    if (args_get(&args, "--mapping")->given &&
+        (args_get(&args, "--html")->given || cli->json || args_get(&args, "--files")->given ||
+         args_get(&args, "--digests")->given))
+        return cli_error(cli, EXIT_USAGE, "--mapping drafts a file instead of a report: it goes without "
+                                          "--html, --json, --files and --digests");
+    if (args_get(&args, "--mapping")->given)
+        return cli_finish_output(cli, mapping_draft(cli, &args, args.positional[0],
+                                                    args_get(&args, "--job")->text));
     page = args_get(&args, "--html")->given ? args_get(&args, "--html")->text : NULL;
     if (page != NULL && cli->json)
         return cli_error(cli, EXIT_USAGE, "--html writes a page, --json a text: give one of them");

@@ -90,7 +90,7 @@ static const struct verb cancel = {
 };
 static const struct verb inspect = {
     .name = "inspect",
-    .arguments = "PATH [--files] [--digests] [--json | --html FILE]",
+    .arguments = "PATH [--files] [--digests] [--json | --html FILE | --mapping [--job JOB.sql]]",
     .summary = "What a _metadata, checkpoint, savepoint, job directory or root of several holds.",
     .details = "Exit code 1: something in it is damaged and can't be restored.",
     .log_level = LOG_WARN,

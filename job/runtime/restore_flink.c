@@ -2,6 +2,7 @@
 #include "job/runtime/restore_flink.h"
 
 #include "base/scratch.h"
+#include "checkpoint/flink/flink_draft.h"
 #include "checkpoint/flink/flink_files.h"
 #include "checkpoint/flink/flink_import.h"
 #include "checkpoint/snapshot_list.h"
@@ -159,6 +160,32 @@ static enum rc import_all(const struct import_request *r, bool look_only, struct
         rc = flink_import_write(import, p->import_dir, written, err);
     flink_import_free(import);
     return rc == RC_OK && !look_only ? take_written(r->env, written, p, err) : rc;
+}
+
+enum rc restore_flink_draft(const struct env *env, const struct config *config,
+                            const struct graph *g, const char *uri, struct buf *out, struct err *err)
+{
+    struct restore_plan p = {.arena = arena_new(0)};
+    struct flink_snapshot snapshot = {0};
+    struct import_request r = {.env = env, .snapshot = &snapshot};
+    char dir[FS_PATH_MAX];
+    enum rc rc;
+
+    if (!restore_flink_find(env, uri, dir)) {
+        arena_free(p.arena);
+        return err_set(err, RC_INVALID, "%s: no snapshot that Flink wrote; a mapping is of one", uri);
+    }
+    if (g != NULL)
+        operators_of(g, p.arena, &r);
+    GOTO_IF_ERR(make_dir(env, config, &p, err));
+    r.scratch_dir = p.import_dir;
+    GOTO_IF_ERR(flink_snapshot_open(env->fs, dir, NULL, p.arena, &snapshot, err));
+    rc = flink_draft(&r, out, err);
+out:
+    flink_snapshot_release(&snapshot);
+    restore_flink_forget(&p);
+    arena_free(p.arena);
+    return rc;
 }
 
 enum rc restore_flink(const struct env *env, const struct config *config, const struct graph *g,

@@ -16,6 +16,11 @@ bool restore_flink_find(const struct env *env, const char *uri, char dir[FS_PATH
 MUST_USE enum rc restore_flink(const struct env *env, const struct config *config,
                                const struct graph *g, const char *dir, bool look_only,
                                struct restore_plan *p, struct err *err);
+/* A mapping (flink_draft.h) of the snapshot at `uri` to the operators of g (NULL: none), appended. RC_INVALID: Flink
+ * wrote none there. */
+MUST_USE enum rc restore_flink_draft(const struct env *env, const struct config *config,
+                                     const struct graph *g, const char *uri, struct buf *out,
+                                     struct err *err);
 /* The directory is not needed any more; a no-op when there is none. */
 void restore_flink_forget(struct restore_plan *p);
 

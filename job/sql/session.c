@@ -2,6 +2,7 @@
 #include "job/sql/session_priv.h"
 
 #include "job/runtime/preflight.h"
+#include "job/runtime/restore_flink.h"
 #include "job/sql/plan.h"
 #include "job/sql/sql_error.h"
 
@@ -193,6 +194,20 @@ out:
     return rc;
 }
 
+/* A mapping for the job, a line a row. */
+static enum rc draft(struct session *s, struct graph *graph, const struct result_handler *h,
+                     struct statement_result *result, struct err *err)
+{
+    struct buf text = {0};
+    enum rc rc = restore_flink_draft(s->env, s->config, graph, s->options.draft_of, &text, err);
+
+    if (rc == RC_OK)
+        rc = session_text_rows(h, result, "result", buf_cstr(&text), err);
+    buf_release(&text);
+    graph_free(graph);
+    return rc;
+}
+
 static enum rc execute_insert(struct session *s, const struct ast_statement *st,
                               const struct result_handler *h, struct statement_result *result,
                               struct err *err)
@@ -206,6 +221,8 @@ static enum rc execute_insert(struct session *s, const struct ast_statement *st,
     RETURN_IF_ERR(plan_insert(&ctx, st, &graph, err));
     if (s->options.dry_run)
         return dry_run(s, graph, h, result, err);
+    if (s->options.draft_of != NULL)
+        return draft(s, graph, h, result, err);
     restore = restore_of(s, graph);
     rc = config_check(s->config, err);
     if (rc == RC_OK)

@@ -49,6 +49,9 @@ struct session_options {
     bool dry_run; /* --dry-run: INSERT checks everything and starts nothing; the report is its
                      result (RESULT_ROWS, one column) */
     bool dry_run_json; /* the report is one JSON object */
+    /* A snapshot of Flink's: INSERT starts nothing; its result (RESULT_ROWS, one column) is a mapping
+     * of that to its job (flink_draft.h). NULL: none. */
+    const char *draft_of;
     /* Non-NULL: INSERT and SELECT ask this before a job starts; a plain RC_OK lets it. For a server
      * that limits its jobs. */
     enum rc (*may_submit)(void *ctx, const struct graph *graph, struct err *err);

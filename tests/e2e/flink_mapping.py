@@ -204,7 +204,7 @@ def what_is_said_wrong_is_refused_with_its_place(where):
         check(old in AVERAGES, "the mapping has it", old)
         refused(where, sql, path, AVERAGES.replace(old, new), *[at + w if w[0].isdigit() else w for w in words])
     refused(where, sql, path, AVERAGES, "state that the job does not take over", '"keyed-string" (id', 'MAP state "map-string-long"', args=())
-    refused(where, sql, path, AVERAGES + "    drop: [map-string-long, map-long]\n", at + '15:29: Flink\'s operator has no keyed state "map-long" to drop')
+    refused(where, sql, path, AVERAGES + "    drop: [map-string-long, map-long]\n", at + '15:29: Flink\'s operator has no state "map-long" to drop')
     refused(where, sql, path, AVERAGES + "drop: [keyed]\n", at + '15:8: the snapshot has no operator "keyed" to drop')
     code, _, err = varve("run", "-e", sql, "--mapping", mapping(where, AVERAGES))
     check(code == 2 and "give it with -s" in err, "a mapping without -s", err)

@@ -185,8 +185,72 @@ START_TEST(a_count_that_is_asked_for_is_not_made_up)
 }
 END_TEST
 
+/* A slot of totals has 64 bits whatever its type says, and times lie there in units of their precision. */
+START_TEST(least_and_greatest_values_fill_their_slots)
+{
+    struct state_desc wanted = totals;
+    struct flink_state wrote = wrote_value();
+    struct flink_value key_values[] = {part("f0", FLINK_VALUE_TEXT, 0, "a"), part("f1", FLINK_VALUE_INTEGER, 1, "")};
+    struct flink_value values[] = {part("n", FLINK_VALUE_INTEGER, -7, ""), part("sum", FLINK_VALUE_NUMBER, 0, "1"), part("at", FLINK_VALUE_TEXT, -2, "a time")};
+    struct flink_key key = {.key = {.kind = FLINK_VALUE_RECORD, .part_count = 2, .parts = key_values}};
+    struct flink_entry entry = {.value = {.kind = FLINK_VALUE_RECORD, .part_count = 3, .parts = values}};
+    const enum field_kind kinds[] = {FIELD_I64, FIELD_I64};
+    struct buf said = {0}, k = {0}, v = {0};
+    const struct flink_convert *c;
+    struct row_layout layout;
+    struct err err = {0};
+    bool none;
+
+    row_layout_init(&layout, kinds, 2);
+    values[2].is_time = true;
+    values[2].nanos = 3000;
+    wanted.value_type = "ROW<`MIN(n)` INT, `MAX(at)$TIMESTAMP_LTZ(6)` BIGINT>";
+    c = made("{from: s, to: accState, key: {word: key.f0, num: key.f1}, value: {MIN(n): value.n, MAX(at): value.at}}", &wrote, &wanted, &said);
+    ck_assert_str_eq(buf_cstr(&said), "");
+    ck_assert_ok(flink_convert_entry(c, &key, &entry, &k, &v, &none, &err));
+    ck_assert_int_eq(binary_row_int(&layout, v.data + 4, 0), -7);
+    ck_assert_int_eq(binary_row_int(&layout, v.data + 4, 1), -1997); /* microseconds */
+    values[2].integer = INT64_MAX / 10;
+    ck_assert_rc_msg(flink_convert_entry(c, &key, &entry, &k, &v, &none, &err), RC_INVALID, "value MAX(at)$TIMESTAMP_LTZ(6) (value.at): a time too far away");
+    values[2] = part("at", FLINK_VALUE_NULL, 0, "");
+    ck_assert_ok(flink_convert_entry(c, &key, &entry, &k, &v, &none, &err));
+    ck_assert(binary_row_is_null(v.data + 4, 1));
+    buf_release(&said);
+    buf_release(&k);
+    buf_release(&v);
+}
+END_TEST
+
+START_TEST(what_has_to_be_said_of_totals_is_said_by_calls)
+{
+    struct state_desc wanted = totals;
+    const struct convert_ask *asks;
+
+    ck_assert_uint_eq(flink_convert_asks(&wanted, wanted.value_type, true, arena, &asks), 2);
+    ck_assert_str_eq(asks[0].name, "COUNT(*)");
+    ck_assert_str_eq(asks[1].name, "SUM(d)");
+    ck_assert_int_eq(asks[1].type.word, CAST_WIDE);
+    ck_assert_int_eq(asks[1].type.scale, 2);
+    wanted.value_type = "ROW<`COUNT(*)` BIGINT, `SUM(x)$sum` DOUBLE, `SUM(x)$count` BIGINT, `AVG(v)$low` BIGINT, `AVG(v)$high` BIGINT, `AVG(v)$count` BIGINT, `$rows` BIGINT>";
+    ck_assert_uint_eq(flink_convert_asks(&wanted, wanted.value_type, true, arena, &asks), 6);
+    ck_assert_str_eq(asks[1].name, "SUM(x)");
+    ck_assert_int_eq(asks[1].type.word, CAST_DOUBLE);
+    ck_assert_str_eq(asks[2].name, "SUM(x)$count");
+    ck_assert_str_eq(asks[3].name, "AVG(v)");
+    ck_assert_str_eq(asks[4].name, "AVG(v)$count");
+    ck_assert_str_eq(asks[5].name, "$rows");
+    ck_assert_uint_eq(asks[5].same_as, 1);
+    wanted.name = "other"; /* a row of its own: columns are what they are called */
+    ck_assert_uint_eq(flink_convert_asks(&wanted, wanted.value_type, true, arena, &asks), 7);
+    ck_assert_uint_eq(flink_convert_asks(&wanted, "BIGINT", true, arena, &asks), 1);
+    ck_assert_str_eq(asks[0].name, "");
+}
+END_TEST
+
 TEST_MAIN("flink_convert", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, an_entry_becomes_a_key_and_a_row_of_totals);
           tcase_add_loop_test(tc, what_does_not_fit_is_said_with_its_place, 0, ARRAY_LEN(wrong));
           tcase_add_test(tc, kind_windows_and_time_to_live_have_to_match);
-          tcase_add_test(tc, a_count_that_is_asked_for_is_not_made_up);)
+          tcase_add_test(tc, a_count_that_is_asked_for_is_not_made_up);
+          tcase_add_test(tc, least_and_greatest_values_fill_their_slots);
+          tcase_add_test(tc, what_has_to_be_said_of_totals_is_said_by_calls);)
