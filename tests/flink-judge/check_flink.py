@@ -298,4 +298,5 @@ def main():
             shutil.rmtree(where, ignore_errors=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
