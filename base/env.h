@@ -7,6 +7,7 @@
 #include "base/fan_out.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/own_program.h"
 #include "base/rng.h"
 
 struct env {
@@ -14,6 +15,8 @@ struct env {
     struct clock *clock;
     struct log *log;
     struct fan_out *fan; /* for work on many files; NULL: all on the caller's thread */
+    /* For work that may end its process; NULL (a program that is not ours, a test): it is done here. */
+    const struct own_program *program;
     uint64_t seed; /* who needs random numbers seeds its own rng from this (0: from the OS) and its name */
 };
 /* A generator of its own for `purpose` ("job-id", "sink-uuid"): seeded by env->seed and purpose, or by the

@@ -3,6 +3,7 @@
 #include "job/cli/verbs.h"
 
 #include "backend/keyed_backend.h"
+#include "job/runtime/restore_flink.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -57,6 +58,8 @@ static int dispatch(struct cli *cli, int argc, char **argv)
         cli_print("varve %s (RocksDB %s)\n", VARVE_VERSION, keyed_backend_rocksdb_version());
         return cli_finish_output(cli, EXIT_DONE);
     }
+    if (strcmp(word, IMPORT_WORD) == 0)
+        return verb_import(cli, argc - 1, argv + 1);
     cli->verb = cli_find_verb(word);
     if (cli->verb == NULL)
         return unknown(cli, word);
@@ -67,7 +70,8 @@ int main(int argc, char **argv)
 {
     const char *no_color = getenv("NO_COLOR");
     struct cli cli = {
-        .env = {.fs = fs_posix(), .clock = clock_posix()},
+        .env = {.fs = fs_posix(), .clock = clock_posix(), .program = &cli.program},
+        .program = {.path = OWN_PROGRAM_SELF},
         .arena = arena_new(0),
         .err_tty = isatty(STDERR_FILENO),
         .out_tty = isatty(STDOUT_FILENO),

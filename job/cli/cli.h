@@ -30,6 +30,7 @@ struct verb {
 };
 struct cli {
     struct env env;
+    struct own_program program; /* env.program, in main */
     struct remote_fs *remote; /* behind env.fs; NULL in tests */
     struct arena *arena; /* lives as long as the process */
     const struct verb *verb;

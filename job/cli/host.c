@@ -50,6 +50,14 @@ int host_start_rest(struct host *h, struct gateway *gateway)
     return -1;
 }
 
+/* A signal that nobody has taken yet is a wish, too. */
+static bool is_ending(void *ctx)
+{
+    struct host *h = ctx;
+
+    return h->ending || signals_wait(&h->signals);
+}
+
 int host_open(struct host *h, struct cli *cli, const struct config *config, bool rest,
               struct gateway *gateway)
 {
@@ -60,6 +68,8 @@ int host_open(struct host *h, struct cli *cli, const struct config *config, bool
     h->signals.fd = -1;
     if (signals_open(&h->signals, &err) != RC_OK)
         return cli_fail(cli, &err);
+    cli->program.ctx = h;
+    cli->program.asked_to_end = is_ending;
     h->dispatcher = dispatcher_new(&cli->env);
     h->progress = progress_new(cli, h->dispatcher);
     return rest ? host_start_rest(h, gateway) : -1;
@@ -73,6 +83,7 @@ void host_close(struct host *h)
         dispatcher_release(h->dispatcher, h->jobs[i]);
     if (h->dispatcher != NULL)
         dispatcher_free(h->dispatcher);
+    h->cli->program.asked_to_end = NULL;
     signals_close(&h->signals);
     *h = (struct host){.signals.fd = -1};
 }
@@ -142,6 +153,7 @@ void host_await_signal(struct host *h)
     while (which == 0)
         which = signals_take(&h->signals, -1);
     h->wish = HOST_SUSPEND;
+    h->ending = true;
     log_line(h->cli->env.log, LOG_INFO, "suspending all jobs on signal %d", which);
     cli_say(h->cli, "suspending all jobs");
 }
@@ -157,6 +169,7 @@ static void on_signal(struct host *h, int which)
     }
     progress_clear(h->progress);
     h->wish = wants_suspend ? HOST_SUSPEND : HOST_CANCEL;
+    h->ending = true;
     log_line(h->cli->env.log, LOG_INFO, "%s on signal %d",
              wants_suspend ? "suspending" : "cancelling", which);
     cli_say(h->cli, wants_suspend ? "suspending" : "cancelling (once more to leave at once)");

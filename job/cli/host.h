@@ -23,6 +23,7 @@ struct host {
     struct signals signals;
     struct progress *progress;
     enum host_wish wish; /* what signals asked for */
+    _Atomic bool ending; /* the same for other threads: nothing is waited for that can be had again */
     bool no_line;        /* rows are being printed on the terminal: no progress line between them */
     bool int_is_suspend; /* serve: SIGINT as SIGTERM */
     const char *resume_options, *resume_script; /* of the command that goes on after a suspend: "-c

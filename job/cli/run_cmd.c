@@ -247,7 +247,9 @@ static enum rc execute(struct run *r, const struct ast_statement *s,
 static int say_failed(struct run *r, const struct ast_statement *s,
                       const struct statement_result *result, const struct err *err)
 {
-    if (!r->waited)
+    if (err->rc == RC_CANCELLED) /* before it started, on a signal that is still to be taken */
+        host_turn(&r->host);
+    if (!r->waited && !(err->rc == RC_CANCELLED && r->host.wish == HOST_SUSPEND))
         return cli_fail(r->cli, err);
     if (is_insert(s) && result->job_id[0] != '\0') {
         host_watch(&r->host, result->job_id); /* its report tells all */

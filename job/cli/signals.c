@@ -41,6 +41,13 @@ int signals_take(struct signals *s, int wait_ms)
     return info.ssi_signo == SIGHUP ? SIGTERM : (int)info.ssi_signo;
 }
 
+bool signals_wait(const struct signals *s)
+{
+    struct pollfd p = {.fd = s->fd, .events = POLLIN};
+
+    return s->fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
 void signals_close(struct signals *s)
 {
     sigset_t set;

@@ -14,6 +14,8 @@ struct signals {
 MUST_USE enum rc signals_open(struct signals *s, struct err *err);
 /* SIGINT, SIGTERM, or 0: none came. Waits up to wait_ms. */
 int signals_take(struct signals *s, int wait_ms);
+/* Whether one waits to be taken; it stays. Thread: any. */
+bool signals_wait(const struct signals *s);
 void signals_close(struct signals *s); /* they do what they did before */
 
 #endif

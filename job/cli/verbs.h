@@ -21,5 +21,7 @@ int verb_du(struct cli *cli, int argc, char **argv);     /* du_cmd.c */
 int verb_diff(struct cli *cli, int argc, char **argv);   /* diff_cmd.c */
 int verb_state(struct cli *cli, int argc, char **argv); /* state_cmd.c */
 int verb_export(struct cli *cli, int argc, char **argv); /* export_cmd.c */
+/* import_cmd.c; none of cli_verbs: argv[1] is the process that started it for this. */
+int verb_import(struct cli *cli, int argc, char **argv);
 
 #endif

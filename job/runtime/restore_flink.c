@@ -4,12 +4,13 @@
 #include "base/scratch.h"
 #include "checkpoint/flink/flink_draft.h"
 #include "checkpoint/flink/flink_files.h"
-#include "checkpoint/flink/flink_import.h"
+#include "checkpoint/flink/flink_import_order.h"
 #include "checkpoint/snapshot_list.h"
 
 #include <stdlib.h>
 
 #define PREFIX ".varve-import-"
+#define ANSWER_BYTES_MAX METADATA_BYTES_MAX
 
 /* ---- which ----------------------------------------------------------------------------------- */
 
@@ -63,24 +64,92 @@ void restore_flink_forget(struct restore_plan *p)
     p->import_dir[0] = '\0';
 }
 
-/* ---- the way in ------------------------------------------------------------------------------ */
+/* ---- what is asked for ----------------------------------------------------------------------- */
 
-static void operators_of(const struct graph *g, struct arena *arena, struct import_request *r)
+static const struct import_operator *operators_of(const struct graph *g, struct arena *arena,
+                                                  size_t *count)
 {
     struct import_operator *ops;
-    size_t count = 0;
+    size_t most = 0;
 
     for (uint32_t v = 0; v < g->vertex_count; v++)
-        count += g->vertices[v].operator_count;
-    r->operators = ops = ARENA_ARRAY(arena, count, struct import_operator);
+        most += g->vertices[v].operator_count;
+    ops = ARENA_ARRAY(arena, most, struct import_operator);
+    *count = 0;
     for (uint32_t v = 0; v < g->vertex_count; v++)
-        for (uint32_t o = 0; o < g->vertices[v].operator_count; o++) {
-            const struct operator_spec *spec = &g->vertices[v].operators[o];
+        for (uint32_t k = 0; k < g->vertices[v].operator_count; k++) {
+            const struct operator_spec *spec = &g->vertices[v].operators[k];
 
-            ops[r->operator_count++] = (struct import_operator){
-                spec->id, spec->uid, spec->name, spec->state_count, spec->states};
+            ops[(*count)++] = (struct import_operator){spec->id, spec->uid, spec->name,
+                                                       spec->state_count, spec->states};
         }
+    return ops;
 }
+
+static void settings_of(const struct config *config, struct arena *arena, struct import_order *o)
+{
+    struct metadata_pair *pairs = ARENA_ARRAY(arena, OPTION_COUNT, struct metadata_pair);
+
+    o->settings = pairs;
+    for (unsigned i = 0; i < OPTION_COUNT; i++)
+        if (config_source(config, (enum option_id)i) != CONFIG_DEFAULT)
+            pairs[o->setting_count++] = (struct metadata_pair){
+                option_at((enum option_id)i)->key, config_string(config, (enum option_id)i)};
+}
+
+static enum rc mapping_of(const struct env *env, const struct config *config, struct arena *arena,
+                          struct import_order *o, struct err *err)
+{
+    struct buf text = {0};
+    enum rc rc;
+
+    o->mapping = bytes_of_str("");
+    o->mapping_path = config_has(config, OPT_RESTORE_MAPPING)
+                          ? arena_strdup(arena, config_string(config, OPT_RESTORE_MAPPING))
+                          : "";
+    if (o->mapping_path[0] == '\0')
+        return RC_OK;
+    rc = fs_read_all(env->fs, o->mapping_path, YAML_TREE_BYTES_MAX, &text, err);
+    if (rc == RC_OK)
+        o->mapping = arena_bytes_copy(arena, buf_bytes(&text));
+    buf_release(&text);
+    return rc;
+}
+
+/* ---- by whom --------------------------------------------------------------------------------- */
+
+/* C13: RocksDB may fall over bytes that its checksums do not cover, and then it is not this process
+ * that falls. */
+static enum rc ask_other(const struct env *env, const struct import_order *o, struct arena *arena,
+                         struct import_answer *out, struct err *err)
+{
+    struct buf request = {0}, answer = {0};
+    char end[OWN_PROGRAM_END_MAX];
+    enum rc rc;
+
+    import_order_put(o, &request);
+    rc = own_program_run(env->program, IMPORT_WORD, buf_bytes(&request), ANSWER_BYTES_MAX, &answer,
+                         end, err);
+    if (rc == RC_OK && end[0] != '\0')
+        rc = err_set(err, RC_CORRUPT, "the process that read it was ended by %s", end);
+    if (rc == RC_OK)
+        rc = import_answer_get(buf_bytes(&answer), arena, out, err);
+    buf_release(&request);
+    buf_release(&answer);
+    return rc;
+}
+
+static enum rc ask(const struct env *env, const struct import_order *o, struct arena *arena,
+                   struct import_answer *out, struct err *err)
+{
+    if (env->program == NULL)
+        flink_import_carry_out(env, o, arena, out);
+    else
+        RETURN_IF_ERR(ask_other(env, o, arena, out, err));
+    return out->rc == RC_OK ? RC_OK : err_set(err, out->rc, "%s", out->message);
+}
+
+/* ---- what becomes of it ---------------------------------------------------------------------- */
 
 /* What was written is restored from as any savepoint: proven, and its files found. */
 static enum rc take_written(const struct env *env, const char *written, struct restore_plan *p,
@@ -91,20 +160,12 @@ static enum rc take_written(const struct env *env, const char *written, struct r
     return recovery_open(env, written, &options, &p->recovered, err);
 }
 
-static void take_dropped(const struct flink_import *import, struct restore_plan *p)
-{
-    const char *const *lines = flink_import_dropped(import, &p->import_dropped_count);
-
-    p->import_dropped = ARENA_ARRAY(p->arena, p->import_dropped_count, const char *);
-    for (size_t i = 0; i < p->import_dropped_count; i++)
-        p->import_dropped[i] = arena_strdup(p->arena, lines[i]);
-}
-
-static void take_tree(const struct flink_import *import, struct restore_plan *p)
+static enum rc take_tree(struct bytes tree, struct restore_plan *p, struct err *err)
 {
     p->recovered.arena = arena_new(0);
     p->recovered.meta = ARENA_NEW(p->recovered.arena, struct checkpoint_metadata);
-    metadata_copy(p->recovered.arena, flink_import_tree(import), p->recovered.meta);
+    return metadata_own_decode(tree, p->recovered.arena, "what would be imported", p->recovered.meta,
+                               err);
 }
 
 /* It is the snapshot of Flink's that the job goes on from, for whoever asks; and ids go on from there
@@ -123,45 +184,6 @@ static enum rc name_origin(const struct env *env, const char *dir, struct restor
     return RC_OK;
 }
 
-static enum rc read_mapping(const struct env *env, const struct config *config,
-                            struct restore_plan *p, struct import_request *r, struct err *err)
-{
-    struct flink_mapping *mapping;
-    struct buf text = {0};
-    const char *path;
-    enum rc rc;
-
-    if (!config_has(config, OPT_RESTORE_MAPPING))
-        return RC_OK;
-    path = arena_strdup(p->arena, config_string(config, OPT_RESTORE_MAPPING));
-    if (path[0] == '\0')
-        return RC_OK;
-    r->mapping = mapping = ARENA_NEW(p->arena, struct flink_mapping);
-    rc = fs_read_all(env->fs, path, YAML_TREE_BYTES_MAX, &text, err);
-    if (rc == RC_OK)
-        rc = flink_mapping_read(buf_bytes(&text), path, p->arena, mapping, err);
-    buf_release(&text);
-    return rc;
-}
-
-static enum rc import_all(const struct import_request *r, bool look_only, struct restore_plan *p,
-                          struct err *err)
-{
-    char written[FS_PATH_MAX];
-    struct flink_import *import;
-    enum rc rc = RC_OK;
-
-    RETURN_IF_ERR(flink_import_open(r, &import, err));
-    take_dropped(import, p);
-    p->import_converted = flink_import_converted(import, p->arena, &p->import_converted_count);
-    if (look_only)
-        take_tree(import, p);
-    else
-        rc = flink_import_write(import, p->import_dir, written, err);
-    flink_import_free(import);
-    return rc == RC_OK && !look_only ? take_written(r->env, written, p, err) : rc;
-}
-
 enum rc restore_flink_draft(const struct env *env, const struct config *config,
                             const struct graph *g, const char *uri, struct buf *out, struct err *err)
 {
@@ -176,7 +198,7 @@ enum rc restore_flink_draft(const struct env *env, const struct config *config,
         return err_set(err, RC_INVALID, "%s: no snapshot that Flink wrote; a mapping is of one", uri);
     }
     if (g != NULL)
-        operators_of(g, p.arena, &r);
+        r.operators = operators_of(g, p.arena, &r.operator_count);
     GOTO_IF_ERR(make_dir(env, config, &p, err));
     r.scratch_dir = p.import_dir;
     GOTO_IF_ERR(flink_snapshot_open(env->fs, dir, NULL, p.arena, &snapshot, err));
@@ -191,10 +213,11 @@ out:
 enum rc restore_flink(const struct env *env, const struct config *config, const struct graph *g,
                       const char *dir, bool look_only, struct restore_plan *p, struct err *err)
 {
-    struct flink_snapshot snapshot = {0};
-    struct import_request r = {
-        .env = env, .snapshot = &snapshot, .allow_non_restored = p->allow_non_restored};
-    char scratch[FS_PATH_MAX];
+    struct import_order o = {.dir = dir,
+                             .below = p->import_dir,
+                             .look_only = look_only,
+                             .allow_non_restored = p->allow_non_restored};
+    struct import_answer answer;
     enum rc rc;
 
     p->from_flink = true;
@@ -203,17 +226,18 @@ enum rc restore_flink(const struct env *env, const struct config *config, const 
                        "%s was written by Flink and cannot be claimed: its files are not those "
                        "that checkpoints of this job name; NO_CLAIM reads it and leaves it as it is",
                        dir);
-    operators_of(g, p->arena, &r);
-    RETURN_IF_ERR(read_mapping(env, config, p, &r, err));
+    o.operators = operators_of(g, p->arena, &o.operator_count);
+    settings_of(config, p->arena, &o);
+    RETURN_IF_ERR(mapping_of(env, config, p->arena, &o, err));
     GOTO_IF_ERR(make_dir(env, config, p, err));
-    GOTO_IF_ERR(path_join(scratch, sizeof scratch, p->import_dir, "look", err));
-    GOTO_IF_ERR(fs_mkdirs(env->fs, scratch, err));
-    r.scratch_dir = scratch;
-    GOTO_IF_ERR(flink_snapshot_open(env->fs, dir, NULL, p->arena, &snapshot, err));
-    GOTO_IF_ERR(import_all(&r, look_only, p, err));
+    GOTO_IF_ERR(ask(env, &o, p->arena, &answer, err));
+    p->import_dropped = answer.dropped;
+    p->import_dropped_count = answer.dropped_count;
+    p->import_converted = answer.converted;
+    p->import_converted_count = answer.converted_count;
+    GOTO_IF_ERR(look_only ? take_tree(answer.tree, p, err) : take_written(env, answer.written, p, err));
     GOTO_IF_ERR(name_origin(env, dir, p, err));
 out:
-    flink_snapshot_release(&snapshot);
     if (rc != RC_OK || look_only)
         restore_flink_forget(p);
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "restore %s, which Flink wrote", dir);

@@ -1,18 +1,26 @@
 /* restore_flink.h - a job that goes on from a snapshot of Flink's (checkpoint/flink/flink_import.h): it
  * is read into a savepoint of ours first, in a directory of the job's own beside its checkpoints, and
  * that is restored. The directory goes once the job has its files, or with the job where it keeps none;
- * one that a crash left, with the next of its kind. Thread: any. */
+ * one that a crash left, with the next of its kind.
+ *
+ * It is read by a process of its own, of this program started anew, where env->program says how (C13);
+ * else in this one. Thread: any. */
 #ifndef VARVE_JOB_RUNTIME_RESTORE_FLINK_H
 #define VARVE_JOB_RUNTIME_RESTORE_FLINK_H
 
 #include "job/runtime/restore_plan.h"
+
+/* What that process is started with (own_program.h): it carries an import_order out. */
+#define IMPORT_WORD "import-flink"
 
 /* Whether `uri` is a snapshot that Flink wrote, or the directory of a job of Flink's: its newest
  * complete one. dir: where its `_metadata` lies. What cannot be looked at is none. */
 bool restore_flink_find(const struct env *env, const char *uri, char dir[FS_PATH_MAX]);
 
 /* Fills p->recovered from the snapshot in `dir`. look_only: decides, but reads no keys and writes
- * nothing; handles of the tree have no files then. RC_INVALID: it does not fit, or is to be claimed. */
+ * nothing; keyed states of the tree are empty then. RC_INVALID: it does not fit, or is to be claimed;
+ * RC_CORRUPT: also when the process that reads it is ended by it; RC_CANCELLED: this process was asked to
+ * end meanwhile. */
 MUST_USE enum rc restore_flink(const struct env *env, const struct config *config,
                                const struct graph *g, const char *dir, bool look_only,
                                struct restore_plan *p, struct err *err);

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """flink_kept.py - `run -s` of state that Flink itself wrote last, in every form that it has: the totals of one job, kept by Flink, go on in either
 backend at any parallelism, and are the same whatever form they came in (C10); what cannot be taken over is refused by name."""
+import argparse
 import os
 import shutil
+import signal
+import subprocess
 import sys
 import tarfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from flink_totals import OURS, PART, THEIRS, totals_are_right, totals_sql
-from varve import BACKENDS, TESTS, Job, check, files_below, main, same, test, tree_digest, varve, write
+from varve import BACKENDS, BIN, TESTS, Job, check, files_below, job_directories, main, preloaded, same, test, tree_digest, varve, wait_until, write
 
 SNAPSHOTS = os.path.join(TESTS, "conformance/golden/flink-totals/snapshots.tar.xz")
 SST_ENDS = bytes.fromhex("f7cff485b741e288")
@@ -79,6 +82,117 @@ def a_damaged_file_is_refused_by_its_path(where):
                 check(not os.path.exists(where + "/out"), "something has begun", os.listdir(where))
             write(file, whole)
         goes_on(where, path, name.endswith("-ttl"), "rocksdb", 2, name + ", whole again")
+
+
+
+# ---- the process that reads it ---------------------------------------------------------------------------------------------
+
+
+def readers_of(pid):
+    """Processes that read a snapshot for the process `pid`."""
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            words = name.isdigit() and open("/proc/%s/cmdline" % name, "rb").read().split(b"\0")
+        except OSError:
+            continue
+        if words and words[1:3] == [b"import-flink", b"%d" % pid]:
+            found.append(int(name))
+    return found
+
+
+def is_gone(pid):
+    try:
+        return open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def left_of_imports(where):
+    return [n for n in os.listdir(where + "/ck") if n.startswith(".varve-import")]
+
+
+def job_with_a_slow_reader(where, path, args=()):
+    """A job whose reader is in the middle: it waits for a disk. (job, pid of the reader)"""
+    job = Job(where, totals_sql(where, "rocksdb", 2, OURS, False), ["-s", path, *args], prefix=preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_VERB="import-flink", PRELOAD_SLOW="600000:1"))
+    reader, = wait_until(lambda: readers_of(job.process.pid), "a process that reads")
+    wait_until(lambda: len(left_of_imports(where)) > 0, "the directory of the import")
+    return job, reader
+
+
+def nothing_is_left(where, reader, left, what):
+    wait_until(lambda: reader == 0 or is_gone(reader), what + ": the reader's end")
+    same(len(left_of_imports(where)), left, what + ": what the way in leaves")
+    check(not job_directories(where) and not os.path.exists(where + "/out"), what + ": something has begun", os.listdir(where))
+
+
+@test
+def a_reader_that_dies_is_an_error_and_leaves_nothing(where):
+    """C13: RocksDB may fall over foreign bytes; the job's process does not."""
+    (_, path), = theirs(where, "rocksdb-2-files")
+    job, reader = job_with_a_slow_reader(where, path)
+    os.kill(reader, signal.SIGKILL)
+    same(job.wait(), 1, "exit code; " + job.said())
+    check("restore %s, which Flink wrote: the process that read it was ended by signal 9 (Killed)" % path in job.said(), "what it says", job.said())
+    nothing_is_left(where, reader, 0, "killed reader")
+    job = Job(where, totals_sql(where, "rocksdb", 2, OURS, False), ["-s", path],
+              prefix=preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_VERB="import-flink", PRELOAD_KILL="_metadata:1"))
+    check(job.wait() == 1 and "ended by signal 9" in job.said(), "a reader that dies before the last name of all", job.said())
+    nothing_is_left(where, 0, 0, "reader killed at its end")
+    goes_on(where, path, False, "rocksdb", 2, "after killed readers")
+
+
+@test
+def who_ends_a_job_ends_its_reader(where):
+    (_, path), = theirs(where, "rocksdb-2-files")
+    for sig, code, left in ((signal.SIGTERM, 0, 0), (signal.SIGINT, 1, 0), (signal.SIGKILL, -9, 1)):
+        job, reader = job_with_a_slow_reader(where, path)
+        job.process.send_signal(sig)
+        same(job.wait(), code, "%s: exit code; %s" % (sig, job.said()))
+        nothing_is_left(where, reader, left, str(sig))
+    goes_on(where, path, False, "rocksdb", 2, "after ended jobs")  # and sweeps what the kill left
+    check(not os.path.exists(where + "/ck"), "left", os.listdir(where))
+
+
+@test
+def a_dry_run_reads_in_a_process_of_its_own_too(where):
+    (_, path), = theirs(where, "rocksdb-2-files")
+    command = ("run", "-D", "rest.port=0", "--dry-run", "-s", path, "-e", totals_sql(where, "rocksdb", 2, OURS, False))
+    for number, want in ((1, 1), (1000, 0)):
+        full = preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_VERB="import-flink", PRELOAD_FAIL="change:%d:28:on" % number)
+        code, out, err = varve(*command, prefix=full)
+        same((code, "No space left on device" in out), (want, want == 1), "change %d of its reader fails; %s%s" % (number, out, err))
+    code, out, err = varve("import-flink", "1")
+    check(code == 2 and "process 1, which started this one, has ended" in err, "nobody else starts it", out, err)
+
+
+IN_A_PROGRAM = """
+import ctypes, sys
+class Error(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_int), ("message", ctypes.c_char * 2048)]
+lib, error = ctypes.CDLL(sys.argv[1]), Error()
+for name in ("vv_session_new", "vv_job_newest"):
+    getattr(lib, name).restype = ctypes.c_void_p
+session = ctypes.c_void_p(lib.vv_session_new(None, 0, ctypes.byref(error)))
+assert lib.vv_execute(session, sys.argv[2].encode(), None, None, ctypes.byref(error)) == 0, error.message
+job = ctypes.c_void_p(lib.vv_job_newest(session))
+assert lib.vv_job_wait(job, ctypes.c_int64(60000), ctypes.byref(error)) == 0, error.message
+lib.vv_job_free(job)
+lib.vv_session_free(session)
+"""
+
+
+@test
+def a_program_over_the_c_api_reads_it_itself(where):
+    """It is not varve's to start anew."""
+    library = os.path.join(os.environ.get("VARVE_BUILD") or os.path.dirname(BIN), "libvarve.so")
+    (_, path), = theirs(where, "rocksdb-2-files")
+    if not os.path.exists(library):  # built with a sanitizer
+        return
+    sql = "SET 'execution.state-recovery.path' = '%s';\n" % path + totals_sql(where, "rocksdb", 2, OURS, False)
+    done = subprocess.run([sys.executable, "-c", IN_A_PROGRAM, library, sql], capture_output=True, text=True, timeout=120)
+    same(done.returncode, 0, "exit code; " + done.stdout + done.stderr)
+    totals_are_right(argparse.Namespace(where=where, out="", said=lambda: done.stderr), IDS, False, "in a program")
 
 
 main()

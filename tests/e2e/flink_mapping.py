@@ -254,21 +254,24 @@ def whatever_ends_the_way_in_the_next_start_is_right(where):
         averages_are_right(where, after_round, what)
         shutil.rmtree(where + "/out")
 
-    for rename, left in ((1, 1), (2, 0)):  # of our own _metadata on the way in, and of the job's first checkpoint (C2, C3)
-        job = Job(where, sql, start, prefix=preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_KILL="_metadata:%d" % rename))
-        check(job.wait() < 0, "it was killed", job.said())
-        same(len(left_of_imports(where)), left, "directories that the crash leaves")
-        again("killed before rename %d" % rename)
-    count = where + "/count"
-    job = Job(where, sql, start, prefix=preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_COUNT=count))
-    same(job.wait(), 0, "exit code; " + job.said())
-    with open(count, encoding="utf-8") as f:
-        changes = int(f.read().split()[1])
-    shutil.rmtree(where + "/out")
-    for k in random.Random(SEED).sample(range(1, min(changes, 40)), 8):
-        job = Job(where, sql, start, prefix=preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_FAIL="change:%d:28:on" % k))
-        check(job.wait() != 0 and "No space left on device" in job.said(), "change %d fails" % k, job.said())
-        again("change %d" % k)
+    # Before the name of our own _metadata on the way in, and of that of the job's first checkpoint (C2, C3).
+    for verb, code in (("import-flink", 1), ("run", -9)):
+        job = Job(where, sql, start, prefix=preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_VERB=verb, PRELOAD_KILL="_metadata:1"))
+        same(job.wait(), code, "exit code; " + job.said())
+        same(left_of_imports(where), [], "what the crash leaves of the way in")
+        again("%s is killed" % verb)
+    for verb in ("import-flink", "run"):
+        count = where + "/count"
+        job = Job(where, sql, start, prefix=preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_VERB=verb, PRELOAD_COUNT=count))
+        same(job.wait(), 0, "exit code; " + job.said())
+        with open(count, encoding="utf-8") as f:
+            changes = int(f.read().split()[1])
+        shutil.rmtree(where + "/out")
+        for k in random.Random(SEED).sample(range(1, min(changes, 40)), 4):
+            job = Job(where, sql, start, prefix=preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_VERB=verb, PRELOAD_FAIL="change:%d:28:on" % k))
+            check(job.wait() != 0 and "No space left on device" in job.said(), "change %d of %s fails" % (k, verb), job.said())
+            again("change %d of %s" % (k, verb))
+
 
 
 main()

@@ -190,20 +190,22 @@ def whatever_ends_the_way_in_the_next_start_is_right(where):
         totals_are_right(where, what)
         shutil.rmtree(where + "/out")
 
-    for rename, left in ((1, 1), (2, 0)):  # of our own _metadata on the way in, and of the job's first checkpoint
-        job = Job(where, sql, ["-s", path], prefix=preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_KILL="_metadata:%d" % rename))
-        check(job.wait() < 0, "it was killed", job.said())
-        same(len(left_of_imports(where)), left, "directories that the crash leaves")
-        again("killed before rename %d" % rename)
-    count = where + "/count"
-    job = Job(where, sql, ["-s", path], prefix=preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_COUNT=count))
-    same(job.wait(), 0, "exit code; " + job.said())
-    changes = int(read(count).split()[1])
-    shutil.rmtree(where + "/out")
-    for k in random.Random(SEED).sample(range(1, min(changes, 40)), 8):
-        job = Job(where, sql, ["-s", path], prefix=preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_FAIL="change:%d:28:on" % k))
-        check(job.wait() != 0 and "No space left on device" in job.said(), "change %d fails" % k, job.said())
-        again("change %d" % k)
+    # Of the process that reads it tests/e2e/flink_kept.py tells.
+    job = Job(where, sql, ["-s", path], prefix=preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_VERB="run", PRELOAD_KILL="_metadata:1"))
+    check(job.wait() < 0, "it was killed", job.said())
+    same(left_of_imports(where), [], "what the crash leaves of the way in")
+    again("killed before its first checkpoint had its name")
+    for verb in ("import-flink", "run"):
+        count = where + "/count"
+        job = Job(where, sql, ["-s", path], prefix=preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_VERB=verb, PRELOAD_COUNT=count))
+        same(job.wait(), 0, "exit code; " + job.said())
+        changes = int(read(count).split()[1])
+        check(changes > 5, "changes of " + verb, changes)
+        shutil.rmtree(where + "/out")
+        for k in random.Random(SEED).sample(range(1, min(changes, 40)), 4):
+            job = Job(where, sql, ["-s", path], prefix=preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_VERB=verb, PRELOAD_FAIL="change:%d:28:on" % k))
+            check(job.wait() != 0 and "No space left on device" in job.said(), "change %d of %s fails" % (k, verb), job.said())
+            again("change %d of %s" % (k, verb))
 
 
 @test

@@ -4,6 +4,7 @@
  * Only what lies below PRELOAD_ROOT counts, and what is said on stderr. Environment:
  *
  *     PRELOAD_ROOT=/abs/dir
+ *     PRELOAD_VERB=word        all this only in processes whose first argument is that word
  *     PRELOAD_JOURNAL=file     every change there, in the order in which it happened (records below)
  *     PRELOAD_FAIL=class:k:errno[:on]
  *                              the k-th call (from 1) of that class gives that errno, with `on` each
@@ -130,11 +131,14 @@ static unsigned read_pair(const char *name, char text[PATH_ROOM])
     return (unsigned)strtoul(colon + 1, NULL, 10);
 }
 
-__attribute__((constructor)) static void begin(void)
+/* glibc gives constructors what it gives main. */
+__attribute__((constructor)) static void begin(int argc, char **argv)
 {
-    const char *path = getenv("PRELOAD_JOURNAL");
+    const char *path = getenv("PRELOAD_JOURNAL"), *verb = getenv("PRELOAD_VERB");
     char ms[PATH_ROOM];
 
+    if (verb != NULL && (argc < 2 || strcmp(argv[1], verb) != 0))
+        return; /* without a root nothing counts */
     slow_count = read_pair("PRELOAD_SLOW", ms);
     slow_ms = (unsigned)strtoul(ms, NULL, 10);
     kill_count = read_pair("PRELOAD_KILL", kill_text);
