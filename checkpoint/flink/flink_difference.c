@@ -1,22 +1,15 @@
 /* flink_difference.c - see flink_difference.h */
 #include "checkpoint/flink/flink_difference.h"
 
-#include "base/hash.h"
+#include "checkpoint/flink/flink_held.h"
 
-#include <stdlib.h>
-
-struct held {
-    struct digest128 key, value;
-    uint64_t bytes;
-};
 /* One of the two. */
 struct side {
     struct flink_source *source; /* NULL: no entries */
     uint32_t prefix_len;
     bool maps;               /* values begin with a null flag */
     struct bytes key, value; /* the next entry; key.data NULL: the end */
-    struct held *items;      /* of the key group at hand */
-    size_t count, cap;
+    struct flink_held_set held; /* of the key group at hand */
 };
 
 static enum rc advance(struct side *s, struct err *err)
@@ -47,60 +40,18 @@ static uint32_t group_at(const struct side *s)
     return s->key.data == NULL ? UINT32_MAX : keygroup_get_prefix(s->key.data, s->prefix_len);
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const struct held *x = a, *y = b;
-
-    return memcmp(x->key.b, y->key.b, sizeof x->key.b);
-}
-
-/* All of one key group, in the order of their digests. */
+/* All of one key group. */
 static enum rc gather(struct side *s, uint32_t group, struct err *err)
 {
-    s->count = 0;
-    for (; group_at(s) == group && s->key.data != NULL; s->count++) {
-        if (s->count == s->cap) {
-            s->cap = s->cap == 0 ? 1024 : 2 * s->cap;
-            s->items = mem_realloc(s->items, s->cap * sizeof *s->items);
-        }
-        s->items[s->count] = (struct held){digest_of(s->key), digest_of(s->value),
-                                           (uint64_t)s->key.len + s->value.len};
+    flink_held_clear(&s->held);
+    while (group_at(s) == group && s->key.data != NULL) {
+        flink_held_add(&s->held, s->key, s->value);
         RETURN_IF_ERR(advance(s, err));
     }
     if (s->key.data != NULL && group_at(s) < group)
         return err_set(err, RC_CORRUPT, "an entry of key group %u behind those of %u", group_at(s),
                        group);
-    if (s->count > 1)
-        qsort(s->items, s->count, sizeof *s->items, by_key);
     return RC_OK;
-}
-
-static void add(struct entry_sum *sum, const struct held *h)
-{
-    sum->entries++;
-    sum->bytes += h->bytes;
-}
-
-static void compare_group(const struct side *x, const struct side *y,
-                          struct entry_sum out[ENTRY_CHANGES])
-{
-    size_t i = 0, k = 0;
-
-    while (i < x->count || k < y->count) {
-        int order = i == x->count   ? 1
-                    : k == y->count ? -1
-                                    : by_key(&x->items[i], &y->items[k]);
-
-        if (order < 0)
-            add(&out[ENTRY_REMOVED], &x->items[i]);
-        else if (order > 0)
-            add(&out[ENTRY_ADDED], &y->items[k]);
-        else
-            add(&out[digest_eq(x->items[i].value, y->items[k].value) ? ENTRY_SAME : ENTRY_CHANGED],
-                &y->items[k]);
-        i += order <= 0;
-        k += order >= 0;
-    }
 }
 
 enum rc flink_difference(struct flink_source *a, struct flink_source *b, struct bytes state,
@@ -118,10 +69,10 @@ enum rc flink_difference(struct flink_source *a, struct flink_source *b, struct 
 
         GOTO_IF_ERR(gather(&x, group, err));
         GOTO_IF_ERR(gather(&y, group, err));
-        compare_group(&x, &y, out);
+        flink_held_compare(&x.held, &y.held, out);
     }
 out:
-    mem_free(x.items);
-    mem_free(y.items);
+    flink_held_release(&x.held);
+    flink_held_release(&y.held);
     return rc;
 }

@@ -158,6 +158,15 @@ enum rc flink_lists_header(struct flink_lists *l, struct bytes *out, struct err 
     return RC_OK;
 }
 
+/* How many entries a broadcast state has: it says so first. */
+static enum rc read_count(struct reader *r, uint32_t *out, struct err *err)
+{
+    RETURN_IF_ERR(reader_be32(r, out, "number of entries", err));
+    if (*out > FLINK_VALUE_PARTS_MAX / 2 || *out > r->all.len)
+        return err_set(err, RC_CORRUPT, "%s: %u entries in %zu bytes", r->what, *out, r->all.len);
+    return RC_OK;
+}
+
 /* As a map whose entries have their two serializers: never null, so without flags. */
 static enum rc read_broadcast(const struct flink_state *s, struct bytes b, const char *what,
                               struct arena *arena, struct flink_value *out, struct err *err)
@@ -168,9 +177,7 @@ static enum rc read_broadcast(const struct flink_state *s, struct bytes b, const
 
     reader_init(&r, b, what);
     d.r = &r;
-    RETURN_IF_ERR(reader_be32(&r, &count, "number of entries", err));
-    if (count > FLINK_VALUE_PARTS_MAX / 2 || count > b.len)
-        return err_set(err, RC_CORRUPT, "%s: %u entries in %zu bytes", what, count, b.len);
+    RETURN_IF_ERR(read_count(&r, &count, err));
     *out = (struct flink_value){.kind = FLINK_VALUE_MAP,
                                 .parts = ARENA_ARRAY(arena, 2 * (size_t)count + 1,
                                                      struct flink_value)};
@@ -180,6 +187,46 @@ static enum rc read_broadcast(const struct flink_state *s, struct bytes b, const
     if (out->part_count < 2 * (size_t)count && !d.spent)
         return err_set(err, RC_CORRUPT, "%s: %zu of %u entries, then its bytes end", what,
                        out->part_count / 2, count);
+    return reader_end(&r, err);
+}
+
+/* The next value, as its bytes. An opaque one takes all that is left: so only the last may be. */
+static enum rc take_value(struct flink_decoder *d, const struct flink_serializer *s, bool last,
+                          struct bytes *out, struct err *err)
+{
+    size_t at = d->r->pos;
+    struct flink_value unused;
+
+    RETURN_IF_ERR(flink_value_read(d, s, &unused, err));
+    if (d->spent && !last)
+        return err_set(err, RC_UNSUPPORTED, "%s: nobody can tell where an entry ends", d->r->what);
+    *out = bytes_of(d->r->all.data + at, d->r->pos - at);
+    return RC_OK;
+}
+
+enum rc flink_lists_entries(struct flink_lists *l, const struct flink_list *list, size_t i,
+                            struct arena *arena, struct flink_broadcast_entry **out,
+                            size_t *count, struct err *err)
+{
+    const struct flink_state *s = flink_lists_state(l, list);
+    struct flink_decoder d = {.arena = arena};
+    struct reader r;
+    struct bytes all;
+    uint32_t entries;
+
+    RETURN_IF_ERR(flink_lists_bytes(l, list, i, &all, err));
+    if (s == NULL || s->kind != FLINK_STATE_BROADCAST)
+        return err_set(err, RC_UNSUPPORTED, "%s: nothing says what its entries are",
+                       flink_input_name(l->in));
+    reader_init(&r, all, flink_input_name(l->in));
+    d.r = &r;
+    RETURN_IF_ERR(read_count(&r, &entries, err));
+    *count = entries;
+    *out = ARENA_ARRAY(arena, (size_t)entries + 1, struct flink_broadcast_entry);
+    for (uint32_t k = 0; k < entries; k++) {
+        RETURN_IF_ERR(take_value(&d, s->key, false, &(*out)[k].key, err));
+        RETURN_IF_ERR(take_value(&d, s->value, k + 1 == entries, &(*out)[k].value, err));
+    }
     return reader_end(&r, err);
 }
 

@@ -31,6 +31,16 @@ MUST_USE enum rc flink_lists_item(struct flink_lists *l, const struct flink_list
                                   struct arena *arena, struct bytes *bytes,
                                   struct flink_value *value, struct err *err);
 
+/* The entries of a broadcast state, whose one item is all of it: slices of that, which hold until the
+ * next call; the array in `arena`. RC_UNSUPPORTED: nobody can tell where one ends. */
+struct flink_broadcast_entry {
+    struct bytes key, value;
+};
+MUST_USE enum rc flink_lists_entries(struct flink_lists *l, const struct flink_list *list,
+                                     size_t i, struct arena *arena,
+                                     struct flink_broadcast_entry **out, size_t *count,
+                                     struct err *err);
+
 /* Whether its items are compressed, and all that stands before them, as an uncompressed stream has it.
  * Holds until the next call. */
 bool flink_lists_compressed(const struct flink_lists *l);

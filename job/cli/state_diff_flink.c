@@ -1,5 +1,6 @@
 /* state_diff_flink.c - varve diff --state on two snapshots that Flink wrote. See state_diff.h */
 #include "checkpoint/flink/flink_difference.h"
+#include "checkpoint/flink/flink_list_difference.h"
 #include "checkpoint/snapshot_read.h"
 #include "job/cli/state_diff_priv.h"
 
@@ -133,6 +134,74 @@ static enum rc compare_states(struct flink_sides *s, struct err *err)
     return RC_OK;
 }
 
+/* ---- state without keys ---------------------------------------------------------------------- */
+
+static void say_of_list(const struct flink_sides *s, struct bytes name,
+                        const struct flink_list_side sides[2])
+{
+    char id[2 * FLINK_ID_BYTES + 1];
+    const char *op = shown(s, word_of(s, id));
+    struct cli *cli = s->c->cli;
+
+    for (int side = 0; side < 2; side++) {
+        if (sides[side].whole)
+            cli_say(cli, "%c: operator %s: state %s is compared as a whole: nobody can tell its "
+                    "entries apart", "AB"[side], op, shown(s, name));
+        if (sides[side].copies_differ)
+            cli_say(cli, "%c: operator %s: state %s: the subtasks' copies are not the same; the "
+                    "first is compared", "AB"[side], op, shown(s, name));
+    }
+    if (sides[0].word != NULL && sides[1].word != NULL && strcmp(sides[0].word, sides[1].word) != 0)
+        cli_say(cli, "operator %s: state %s has changed from %s to %s", op, shown(s, name),
+                sides[0].word, sides[1].word);
+}
+
+static enum rc compare_list(struct flink_sides *s, struct bytes name, struct err *err)
+{
+    struct flink_list_side sides[2] = {{s->ops[0], s->places[0], NULL, false, false},
+                                       {s->ops[1], s->places[1], NULL, false, false}};
+    char id[2 * FLINK_ID_BYTES + 1];
+    struct bytes word = word_of(s, id);
+    struct entry_sum sums[ENTRY_CHANGES];
+    enum rc rc = flink_list_difference(s->c->cli->env.fs, sides, name, sums, err);
+
+    if (rc != RC_OK)
+        return err_wrap(err, rc, "operator %s: state %s", shown(s, word), shown(s, name));
+    say_of_list(s, name, sides);
+    return diff_put_row(s->c, word, name, sums, id, err);
+}
+
+/* Whether a subtask before this one, or this one before that list, has a list of its name. */
+static bool is_known(const struct flink_operator *op, size_t subtask, size_t list,
+                     struct bytes name)
+{
+    for (size_t i = 0; op != NULL && i <= subtask && i < op->subtask_count; i++)
+        for (size_t k = 0; k < op->subtasks[i].managed.list_count && (i < subtask || k < list); k++)
+            if (bytes_eq(op->subtasks[i].managed.lists[k].name, name))
+                return true;
+    return false;
+}
+
+/* The second's in their order, then what is gone. */
+static enum rc compare_lists(struct flink_sides *s, struct err *err)
+{
+    for (int side = 1; side >= 0; side--) {
+        const struct flink_operator *op = s->ops[side];
+
+        for (size_t i = 0; op != NULL && i < op->subtask_count; i++)
+            for (size_t k = 0; k < op->subtasks[i].managed.list_count; k++) {
+                struct bytes name = op->subtasks[i].managed.lists[k].name;
+
+                if (!is_known(op, i, k, name) &&
+                    !(side == 0 && is_known(s->ops[1], SIZE_MAX, 0, name)))
+                    RETURN_IF_ERR(compare_list(s, name, err));
+            }
+    }
+    return RC_OK;
+}
+
+/* ---- operators ------------------------------------------------------------------------------- */
+
 static enum rc compare_operator(struct flink_sides *s, const struct flink_operator *like,
                                 struct err *err)
 {
@@ -152,6 +221,8 @@ static enum rc compare_operator(struct flink_sides *s, const struct flink_operat
         flink_source_watch(s->sources[s->sources[1] != NULL], diff_show_progress, s->c->meter);
         rc = compare_states(s, err);
     }
+    if (rc == RC_OK)
+        rc = compare_lists(s, err);
     flink_source_close(s->sources[0]);
     flink_source_close(s->sources[1]);
     return rc;
