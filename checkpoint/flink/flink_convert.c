@@ -1,8 +1,10 @@
 /* flink_convert.c - see flink_convert.h: what a mapping comes to. flink_convert_entry.c does it. */
 #include "checkpoint/flink/flink_convert_priv.h"
 
+#include "base/nearest.h"
 #include "checkpoint/flink/flink_fit.h"
 #include "checkpoint/flink/flink_sql_type.h"
+#include "checkpoint/flink/flink_totals.h"
 #include "checkpoint/state_types.h"
 
 #include <stdarg.h>
@@ -222,14 +224,23 @@ static void join_counts(struct making *m, struct convert_shape *s)
 
 static void check_used(struct making *m)
 {
+    const char **names = ARENA_ARRAY(m->arena, m->wanted_count + 1, const char *), *near;
     struct buf all = {0};
 
-    for (size_t i = 0; i < m->wanted_count; i++)
-        buf_printf(&all, "%s%s", i == 0 ? "" : ", ", m->wanted[i].name);
-    for (size_t i = 0; i < m->mapped->count; i++)
-        if (!m->used[i] && !told(m, &m->mapped->columns[i]))
-            fault(m, m->mapped->columns[i].at, "the %s of state \"%s\" of the job has no column \"%s\"; it has %s",
-                  m->what, m->r->wanted->name, m->mapped->columns[i].name, buf_cstr(&all));
+    for (size_t i = 0; i < m->wanted_count; i++) {
+        names[i] = m->wanted[i].name;
+        buf_printf(&all, "%s%s", i == 0 ? "" : ", ", names[i]);
+    }
+    for (size_t i = 0; i < m->mapped->count; i++) {
+        const struct mapped_column *c = &m->mapped->columns[i];
+
+        if (m->used[i] || told(m, c))
+            continue;
+        near = nearest_of(c->name, names, m->wanted_count);
+        fault(m, c->at, "the %s of state \"%s\" of the job has no column \"%s\"%s%s%s; it has %s", m->what,
+              m->r->wanted->name, c->name, near == NULL ? "" : " (did you mean ",
+              near == NULL ? "" : near, near == NULL ? "" : "?)", buf_cstr(&all));
+    }
     buf_release(&all);
 }
 
@@ -375,14 +386,9 @@ const struct flink_convert *flink_convert_make(const struct convert_request *r, 
     if (map)
         plan_shape(&m, "map key", FLINK_ROOT_MAP_KEY, r->wanted->user_key_type, &r->mapped->map_key,
                    &c->map_key);
-    m.totals = flink_convert_has_totals(r->wanted);
+    m.totals = flink_totals_are(r->wanted);
     plan_shape(&m, "value", FLINK_ROOT_VALUE, r->wanted->value_type, &r->mapped->value, &c->value);
     return faults->len > before ? NULL : c;
-}
-
-bool flink_convert_has_totals(const struct state_desc *wanted)
-{
-    return strcmp(wanted->name, "accState") == 0 || strcmp(wanted->name, "window-aggs") == 0;
 }
 
 static size_t rows_of(const struct convert_ask *asks, size_t count)
@@ -403,7 +409,7 @@ size_t flink_convert_asks(const struct state_desc *wanted, const char *type, boo
     for (size_t i = 0; i < count; i++) {
         struct convert_ask *a = &asks[n];
         struct call call = {.part = PART_WHOLE, .name = columns[i].name};
-        bool short_name = value && flink_convert_has_totals(wanted) && call_of(columns[i].name, arena, &call);
+        bool short_name = value && flink_totals_are(wanted) && call_of(columns[i].name, arena, &call);
 
         if (call.part == PART_HIGH || (call.part == PART_COUNTED && !count_is_asked(columns, count, call.name)))
             continue;

@@ -37,7 +37,6 @@ struct convert_ask {
 };
 size_t flink_convert_asks(const struct state_desc *wanted, const char *type, bool value,
                           struct arena *arena, const struct convert_ask **out);
-bool flink_convert_has_totals(const struct state_desc *wanted);
 /* "key k BIGINT: key.f0, LongSerializer": column i, in `arena`. */
 size_t flink_convert_columns(const struct flink_convert *c);
 const char *flink_convert_column(const struct flink_convert *c, size_t i, struct arena *arena);

@@ -3,7 +3,9 @@
 
 #include "checkpoint/flink/flink_convert.h"
 #include "checkpoint/flink/flink_source.h"
+#include "checkpoint/flink/flink_totals.h"
 #include "checkpoint/flink/flink_uid.h"
+#include "checkpoint/flink/flink_windows.h"
 
 #include <stdlib.h>
 #include <strings.h>
@@ -270,7 +272,7 @@ static void put_state(struct draft *d, const struct state_desc *w, const struct 
         return;
     }
     count = flink_convert_asks(w, w->value_type, true, d->arena, &asks);
-    put_columns(d, "value", asks, count, value_of(s, map), flink_convert_has_totals(w));
+    put_columns(d, "value", asks, count, value_of(s, map), flink_totals_are(w));
 }
 
 static void put_states(struct draft *d)
@@ -316,7 +318,7 @@ static void put_drops(struct draft *d)
 
             while (k < count && strcmp(names[k], name) != 0)
                 k++;
-            if (k < count)
+            if (k < count || strcmp(name, WINDOW_WATERMARK_LIST) == 0) /* which is taken over */
                 continue;
             if (count == cap) {
                 cap = cap == 0 ? 8 : 2 * cap;

@@ -4,6 +4,7 @@
 #include "checkpoint/flink/flink_fit.h"
 #include "checkpoint/flink/flink_lists.h"
 #include "checkpoint/flink/flink_uid.h"
+#include "checkpoint/flink/flink_windows.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -104,7 +105,23 @@ static bool take_numbered(struct flink_import *i, const struct flink_value *map,
     return true;
 }
 
-static enum rc take_items(struct flink_import *i, struct flink_lists *lists,
+static bool has_windows(const struct import_operator *to)
+{
+    for (size_t k = 0; k < to->state_count; k++)
+        if (strcmp(to->states[k].namespace_type, "BIGINT") == 0)
+            return true;
+    return false;
+}
+
+/* Event time of windows lies in Flink's SQL as varve has it. */
+static bool is_watermark(const struct imported *op, const struct flink_list *list,
+                         const struct flink_value *v)
+{
+    return v->kind == FLINK_VALUE_INTEGER && has_windows(op->to) && list->mode == FLINK_UNION &&
+           bytes_eq(list->name, bytes_of_str(WINDOW_WATERMARK_LIST));
+}
+
+static enum rc take_items(struct flink_import *i, const struct imported *op, struct flink_lists *lists,
                           const struct flink_list *list, struct list_state *out, bool *bytes,
                           struct err *err)
 {
@@ -120,9 +137,10 @@ static enum rc take_items(struct flink_import *i, struct flink_lists *lists,
     out->items = ARENA_ARRAY(i->arena, list->offset_count, struct bytes);
     for (size_t k = 0; k < list->offset_count && *bytes; k++) {
         RETURN_IF_ERR(flink_lists_item(lists, list, k, i->arena, &raw, &value, err));
-        *bytes = value.kind == FLINK_VALUE_BYTES;
+        *bytes = value.kind == FLINK_VALUE_BYTES || is_watermark(op, list, &value);
         if (*bytes)
-            out->items[out->item_count++] = arena_bytes_copy(i->arena, value.text);
+            out->items[out->item_count++] = arena_bytes_copy(
+                i->arena, value.kind == FLINK_VALUE_BYTES ? value.text : raw);
     }
     return RC_OK;
 }
@@ -150,7 +168,7 @@ static enum rc take_lists(struct flink_import *i, struct imported *op,
 
         *out = (struct list_state){.name = flink_c_text(i->arena, list->name),
                                    .mode = modes[list->mode]};
-        rc = take_items(i, lists, list, out, &bytes, err);
+        rc = take_items(i, op, lists, list, out, &bytes, err);
         if (rc == RC_OK && drop)
             leave(i, op->from, true, "%s state \"%s\" of subtask %" PRIu32 ": as the mapping says",
                   flink_mode_str(list->mode), out->name, from->index);
@@ -165,14 +183,6 @@ static enum rc take_lists(struct flink_import *i, struct imported *op,
 }
 
 /* ---- keyed states ---------------------------------------------------------------------------- */
-
-static bool has_windows(const struct import_operator *to)
-{
-    for (size_t k = 0; k < to->state_count; k++)
-        if (strcmp(to->states[k].namespace_type, "BIGINT") == 0)
-            return true;
-    return false;
-}
 
 /* Timers of windows say when their ends come, which the windows say themselves. */
 static bool follows_from_windows(const struct flink_state *s, const struct import_operator *to)
@@ -207,6 +217,8 @@ static bool take_state(struct flink_import *i, struct imported *op,
         return true;
     i->misfits.len = before;
     op->names[op->state_count] = arena_bytes_copy(i->arena, s->state->name);
+    op->narrow[op->state_count].count =
+        flink_totals_narrow(wanted, i->arena, &op->narrow[op->state_count].slots);
     op->states[op->state_count++] = *wanted;
     return true;
 }
@@ -265,6 +277,7 @@ static enum rc take_states(struct flink_import *i, struct imported *op,
 
     op->states = ARENA_ARRAY(i->arena, room, struct state_desc);
     op->names = ARENA_ARRAY(i->arena, room, struct bytes);
+    op->narrow = ARENA_ARRAY(i->arena, room, struct imported_narrow);
     op->converts = ARENA_ARRAY(i->arena, room, const struct flink_convert *);
     if (flink_source_changes(source) > 0)
         return refuse(i, op->from,

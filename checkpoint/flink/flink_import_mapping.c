@@ -1,6 +1,8 @@
 /* flink_import_mapping.c - see flink_import.h: what a mapping says of the operators and states of a
  * snapshot, for flink_import.c which decides. */
 #include "checkpoint/flink/flink_import_priv.h"
+
+#include "base/nearest.h"
 #include "checkpoint/flink/flink_uid.h"
 
 #include <stdarg.h>
@@ -61,6 +63,14 @@ bool import_drops_operator(struct flink_import *i, const struct flink_operator *
     return false;
 }
 
+/* " (did you mean x?)", or nothing, in the import's arena. */
+static const char *hint(struct flink_import *i, const char *word, const char *const *names, size_t count)
+{
+    const char *near = nearest_of(word, names, count);
+
+    return near == NULL ? "" : arena_printf(i->arena, " (did you mean %s?)", near);
+}
+
 static const char *handle_of(const struct import_operator *op)
 {
     return op->uid[0] != '\0' ? op->uid : op->id;
@@ -70,9 +80,12 @@ const struct import_operator *import_mapped_to(struct flink_import *i,
                                                const struct mapped_operator *m)
 {
     const struct import_operator *all = i->request.operators, *named = NULL;
+    const char **uids = ARENA_ARRAY(i->arena, i->request.operator_count + 1, const char *);
     struct buf names = {0};
     size_t count = 0;
 
+    for (size_t k = 0; k < i->request.operator_count; k++)
+        uids[k] = handle_of(&all[k]);
     for (size_t k = 0; k < i->request.operator_count; k++)
         if (strcmp(all[k].uid, m->to.name) == 0 || strcmp(all[k].id, m->to.name) == 0)
             return &all[k];
@@ -85,8 +98,9 @@ const struct import_operator *import_mapped_to(struct flink_import *i,
         return named;
     for (size_t k = 0; k < i->request.operator_count; k++)
         buf_printf(&names, "%s%s \"%s\"", k == 0 ? "" : ", ", handle_of(&all[k]), all[k].name);
-    misfit(i, m->to.at, "%s operator of the job is called \"%s\": it has %s",
-           count == 0 ? "no" : "more than one", m->to.name, buf_cstr(&names));
+    misfit(i, m->to.at, "%s operator of the job is called \"%s\"%s: it has %s",
+           count == 0 ? "no" : "more than one", m->to.name,
+           count == 0 ? hint(i, m->to.name, uids, i->request.operator_count) : "", buf_cstr(&names));
     buf_release(&names);
     return NULL;
 }
@@ -103,14 +117,17 @@ static const struct state_desc *wanted_of(struct flink_import *i, const struct i
 {
     const struct state_desc *wanted =
         state_desc_find(op->to->states, op->to->state_count, m->to);
+    const char **all = ARENA_ARRAY(i->arena, op->to->state_count + 1, const char *);
     struct buf names = {0};
 
     if (wanted != NULL)
         return wanted;
-    for (size_t k = 0; k < op->to->state_count; k++)
-        buf_printf(&names, "%s%s", k == 0 ? "" : ", ", op->to->states[k].name);
-    misfit(i, m->at, "operator \"%s\" of the job has no state \"%s\"; it has %s", op->to->name, m->to,
-           op->to->state_count == 0 ? "none" : buf_cstr(&names));
+    for (size_t k = 0; k < op->to->state_count; k++) {
+        all[k] = op->to->states[k].name;
+        buf_printf(&names, "%s%s", k == 0 ? "" : ", ", all[k]);
+    }
+    misfit(i, m->at, "operator \"%s\" of the job has no state \"%s\"%s; it has %s", op->to->name, m->to,
+           hint(i, m->to, all, op->to->state_count), op->to->state_count == 0 ? "none" : buf_cstr(&names));
     buf_release(&names);
     return NULL;
 }
@@ -200,11 +217,16 @@ void import_check_met(struct flink_import *i, const struct imported *op)
 void import_check_mapping(struct flink_import *i)
 {
     const struct flink_mapping *m = i->request.mapping;
+    const struct flink_metadata *meta = &i->request.snapshot->meta;
+    const char **uids = ARENA_ARRAY(i->arena, meta->operator_count + 1, const char *);
 
+    for (size_t k = 0; k < meta->operator_count; k++)
+        uids[k] = flink_c_text(i->arena, meta->operators[k].uid);
     for (size_t k = 0; m != NULL && k < m->operator_count; k++)
         if (!i->operator_found[k])
-            misfit(i, m->operators[k].at, "the snapshot has no operator of that %s (varve inspect lists "
-                   "them)", m->operators[k].uid != NULL ? "uid" : "id");
+            misfit(i, m->operators[k].at, "the snapshot has no operator of that %s%s (varve inspect lists "
+                   "them)", m->operators[k].uid != NULL ? "uid" : "id",
+                   m->operators[k].uid != NULL ? hint(i, m->operators[k].uid, uids, meta->operator_count) : "");
     for (size_t k = 0; m != NULL && k < m->drop_count; k++)
         if (!i->drop_found[k])
             misfit(i, m->drops[k].at, "the snapshot has no operator \"%s\" to drop", m->drops[k].name);

@@ -5,7 +5,12 @@
 #include "checkpoint/flink/flink_convert.h"
 #include "checkpoint/flink/flink_import.h"
 #include "checkpoint/flink/flink_source.h"
+#include "checkpoint/flink/flink_totals.h"
 
+struct imported_narrow { /* slots of totals that varve fills (flink_totals.h) */
+    size_t count;
+    const struct narrow_slot *slots;
+};
 struct imported { /* an operator that goes on */
     const struct flink_operator *from;
     const struct import_operator *to;
@@ -13,6 +18,7 @@ struct imported { /* an operator that goes on */
     size_t state_count;
     struct state_desc *states; /* as the job has them: those that the snapshot has, too */
     struct bytes *names;       /* theirs there */
+    struct imported_narrow *narrow;        /* of one that goes on as it is */
     const struct flink_convert **converts; /* NULL: as it is */
     bool converted;                        /* one of them is */
     const struct mapped_operator *mapped;  /* NULL: the mapping says nothing of it */

@@ -4,6 +4,8 @@
 #include "checkpoint/flink/flink_import_priv.h"
 #include "checkpoint/flink/flink_key.h"
 #include "checkpoint/flink/flink_sorter.h"
+#include "checkpoint/flink/flink_totals.h"
+#include "checkpoint/flink/flink_windows.h"
 #include "checkpoint/savepoint.h"
 
 #include <inttypes.h>
@@ -15,6 +17,8 @@ struct writing {
     struct flink_source *source;
     struct keyed_stream_writer *stream;
     struct arena *values; /* of one entry */
+    struct buf widened;   /* a row of totals as varve has it */
+    struct open_windows windows;
     /* Of an operator with states that are converted: all of its entries, and the next of them. */
     struct flink_sorter *sorter;
     uint16_t index;
@@ -68,12 +72,37 @@ static enum rc convert_entry(struct writing *w, uint32_t index, const struct fli
                                &w->converted_value, none, err);
 }
 
+/* An entry as it is written: its key ends in its window's end. */
+static enum rc put_entry(struct writing *w, uint32_t group, uint32_t index, struct bytes key,
+                         struct bytes value, struct err *err)
+{
+    const struct state_desc *d = &w->op->states[index];
+
+    if (d->kind == STATE_VALUE && strcmp(d->namespace_type, "BIGINT") == 0)
+        RETURN_IF_ERR(
+            open_windows_note(&w->windows, (int64_t)get_be64(key.data + key.len - 8), err));
+    return keyed_stream_write(w->stream, group, index, key, value, err);
+}
+
+/* The value of an entry that goes on as it is. */
+static struct bytes widen(struct writing *w, const struct narrow_slot *slots, size_t count,
+                          struct bytes value)
+{
+    if (count == 0)
+        return value;
+    buf_clear(&w->widened);
+    buf_append(&w->widened, value.data, value.len);
+    flink_totals_widen(slots, count, w->widened.data);
+    return buf_bytes(&w->widened);
+}
+
 /* ---- in order as they are -------------------------------------------------------------------- */
 
 static enum rc write_state(struct writing *w, uint32_t group, uint32_t index, struct err *err)
 {
     const struct flink_source_state *s = flink_source_find(w->source, w->op->names[index]);
     const struct state_desc *desc = &w->op->states[index];
+    const struct imported_narrow *narrow = &w->op->narrow[index];
     struct bytes key, value;
     enum rc rc = RC_OK;
 
@@ -84,7 +113,8 @@ static enum rc write_state(struct writing *w, uint32_t group, uint32_t index, st
         if (key.data == NULL)
             break;
         GOTO_IF_ERR(prove_entry(w, group, desc, s, key, value, err));
-        GOTO_IF_ERR(keyed_stream_write(w->stream, group, index, key, value, err));
+        value = widen(w, narrow->slots, narrow->count, value);
+        GOTO_IF_ERR(put_entry(w, group, index, key, value, err));
     }
 out:
     flink_walk_end(w->source);
@@ -121,6 +151,7 @@ static enum rc sort_entry(struct writing *w, uint32_t index, const struct flink_
 
     if (w->op->converts[index] == NULL) {
         RETURN_IF_ERR(prove_entry(w, keygroup_get_prefix(key.data, prefix), desc, s, key, value, err));
+        value = widen(w, w->op->narrow[index].slots, w->op->narrow[index].count, value);
         return flink_sorter_add(w->sorter, (uint16_t)index, key, value, err);
     }
     RETURN_IF_ERR(convert_entry(w, index, s, key, value, &none, err));
@@ -194,7 +225,7 @@ static enum rc write_sorted(struct writing *w, struct snapshot_target *target,
         group = keygroup_get_prefix(w->key.data, prefix);
         if (group > h->range.last)
             break;
-        rc = keyed_stream_write(w->stream, group, w->index, w->key, w->value, err);
+        rc = put_entry(w, group, w->index, w->key, w->value, err);
         if (rc == RC_OK)
             rc = next_sorted(w, err);
     }
@@ -205,6 +236,23 @@ static enum rc write_sorted(struct writing *w, struct snapshot_target *target,
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
+
+/* Unless they are known: it was varve's operator that kept them. */
+static void put_windows(struct writing *w)
+{
+    struct operator_meta *meta = w->op->meta;
+    struct subtask_state *first = NULL;
+
+    for (size_t s = 0; s < meta->subtask_count; s++) {
+        for (size_t k = 0; k < meta->subtasks[s].list_count; k++)
+            if (strcmp(meta->subtasks[s].lists[k].name, OPEN_WINDOWS_LIST) == 0)
+                return;
+        if (first == NULL && !meta->subtasks[s].finished)
+            first = &meta->subtasks[s];
+    }
+    if (first != NULL && w->windows.count > 0)
+        open_windows_put(&w->windows, w->import->arena, first);
+}
 
 static enum rc write_operator(struct flink_import *i, const struct imported *op,
                               struct storage_attempt *attempt, struct err *err)
@@ -228,12 +276,16 @@ static enum rc write_operator(struct flink_import *i, const struct imported *op,
         rc = (op->converted ? write_sorted : write_handle)(&w, target, &subtask->keyed[0], err);
         storage_target_release(target);
     }
+    if (rc == RC_OK)
+        put_windows(&w);
 out:
     flink_sorter_free(w.sorter);
     flink_source_close(w.source);
     buf_release(&w.converted_key);
     buf_release(&w.converted_value);
     buf_release(&w.last_key);
+    buf_release(&w.widened);
+    open_windows_release(&w.windows);
     arena_free(w.values);
     return rc;
 }

@@ -1,6 +1,8 @@
 /* flink_mapping.c - see flink_mapping.h */
 #include "checkpoint/flink/flink_mapping.h"
 
+#include "base/nearest.h"
+
 #define ID_DIGITS 32u
 
 struct reading {
@@ -22,15 +24,19 @@ static enum rc check_words(struct reading *r, const struct yaml_node *map, const
     for (size_t i = 0; i < map->count; i++) {
         const struct yaml_node *key = &map->items[2 * i];
         bool known = false;
+        const char *near;
+        size_t count = 0;
 
-        for (size_t k = 0; words[k] != NULL; k++)
-            known = known || strcmp(words[k], key->text) == 0;
+        for (; words[count] != NULL; count++)
+            known = known || strcmp(words[count], key->text) == 0;
         if (known)
             continue;
-        for (size_t k = 0; words[k] != NULL; k++)
+        for (size_t k = 0; k < count; k++)
             buf_printf(&all, "%s%s", k == 0 ? "" : ", ", words[k]);
-        yaml_tree_fault(r->err, r->file, key, "%s has no key \"%s\"; it has %s", what, key->text,
-                        buf_cstr(&all));
+        near = nearest_of(key->text, words, count);
+        yaml_tree_fault(r->err, r->file, key, "%s has no key \"%s\"%s%s%s; it has %s", what, key->text,
+                        near == NULL ? "" : " (did you mean ", near == NULL ? "" : near,
+                        near == NULL ? "" : "?)", buf_cstr(&all));
         buf_release(&all);
         return RC_INVALID;
     }

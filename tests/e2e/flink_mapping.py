@@ -10,7 +10,7 @@ import sys
 import tarfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from varve import BACKENDS, TESTS, Job, check, files_table, job_directories, lines_of, main, preloaded, same, settings, test, tree_digest, varve, write
+from varve import BACKENDS, TESTS, Job, check, files_table, job_directories, lines_of, main, preloaded, same, settings, table, test, tree_digest, varve, write
 
 ARCHIVE = os.path.join(TESTS, "conformance/golden/flink-state/snapshots.tar.xz")
 SEED = int(os.environ.get("VARVE_TEST_SEED") or 20261201)
@@ -172,6 +172,67 @@ drop: [source, rules-source, broadcast, operator-state, keyed-string, keyed-long
     same_rows(where, ["%s,%d" % (c["key"][0], c["count"] + (c["key"][0] == "p3")) for c in contents(where, after_round, "keyed-pojo")], "pojos")
 
 
+@test
+def windows_of_a_datastream_job_go_on(where):
+    """The accumulators of its WindowOperator, by the ends of their windows; its timers follow from these."""
+    path = unpack(where, SAVEPOINT)[0][0]
+    os.makedirs(where + "/in")
+    base = 1700000000
+    write(where + "/in/rows.csv", "w-7,5,%d\nnew,1,%d\nw-7,1,%d\n" % (base * 1000 + 700, base * 1000 + 42000, base * 1000 + 500000))
+    sql = (settings(where, "rocksdb", 2, "50 ms", "streaming") +
+           "CREATE TABLE e (word STRING, v BIGINT, ms BIGINT, ts AS TO_TIMESTAMP_LTZ(ms, 3), WATERMARK FOR ts AS ts) WITH ('connector' = 'filesystem', 'path' = '%s/in', 'format' = 'csv');\n" % where +
+           files_table("o", "word STRING, e BIGINT, n BIGINT, s BIGINT", where + "/out") +
+           "INSERT INTO o SELECT /*+ OPTIONS('varve.uid'='windows') */ word, UNIX_TIMESTAMP(CAST(CAST(window_end AS TIMESTAMP(3)) AS STRING), 'yyyy-MM-dd HH:mm:ss.SSS'), COUNT(*), SUM(v) "
+           "FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY word, window_start, window_end;\n")
+    text = "operators: [{uid: window-sum, operator: windows, states: [{from: window-contents, to: window-aggs, key: {word: key}, value: {COUNT(*): 1, SUM(v): value}}]}]\n"
+    goes_on(where, sql, path, mapping(where, text), "windows")
+    want = {}
+    for rounds in (1000, 100, 10):
+        for k in range(rounds):
+            w = want.setdefault(("w-%d" % (k % 50), base + k // 100 * 10 + 10), [1, 0])
+            w[1] += k
+    for word, v, at in (("w-7", 5, 0), ("new", 1, 42), ("w-7", 1, 500)):
+        w = want.setdefault((word, base + at // 10 * 10 + 10), [0, 0])
+        w[0], w[1] = w[0] + 1, w[1] + v
+    same_rows(where, ["%s,%d,%d,%d" % (*key, n, s) for key, (n, s) in want.items()], "windows")
+
+
+@test(each=BACKENDS)
+def a_map_goes_on_as_the_values_that_were_seen(where, backend):
+    path = unpack(where, SAVEPOINT)[0][0]
+    sql = totals(where, backend, 2, "word STRING, what STRING", ["key-7,m0", "key-7,m1", "key-7,other", "key-500,m2", "new,m0"], "word, COUNT(DISTINCT what)", "word STRING, n BIGINT", "word")
+    text = """
+operators:
+  - uid: keyed-string
+    operator: totals
+    states:
+      - {from: value-long, to: accState, key: {word: key}, value: {COUNT(DISTINCT what): 0}}
+      - {from: map-string-long, to: distinctAcc_COUNT(DISTINCT what), key: {word: key}, map_key: map_key, value: value}
+"""
+    goes_on(where, sql, path, mapping(where, text), "a map")
+    got = [l.decode() for l in lines_of(where + "/out")]
+    same(len(got), 1001, "rows")
+    same(sorted(l for l in got if not l.endswith(",0")), ["key-500,1", "key-7,1", "new,1"], "what was not in the maps")
+
+
+@test
+def a_time_to_live_goes_on_from_the_last_access(where):
+    path = unpack(where, SAVEPOINT)[0][0]
+    os.makedirs(where + "/in")
+    write(where + "/in/rows.csv", "key-7,1\nnew,2\n")
+
+    def sql(ttl):
+        return (settings(where, "hashmap", 1, "50 ms", "streaming", **{"table.exec.state.ttl": ttl}) + files_table("e", "word STRING, v BIGINT", where + "/in") +
+                table("o", "word STRING, n BIGINT, s BIGINT", connector="print") + "INSERT INTO o SELECT /*+ OPTIONS('varve.uid'='totals') */ word, COUNT(*), SUM(v) FROM e GROUP BY word;\n")
+
+    text = "operators: [{uid: keyed-string, operator: totals, states: [{from: ttl-long, to: accState, key: {word: key}, value: {COUNT(*): 10, SUM(v): value}}]}]\n"
+    job = goes_on(where, sql("36500 d"), path, mapping(where, text), "ttl")
+    check("+U[key-7, 11, 8]" in job.out and "+I[new, 1, 2]" in job.out, "what goes on", job.out)
+    clear(where)
+    job = goes_on(where, sql("1 s"), path, mapping(where, text), "ttl")  # the snapshot is older: its entries have expired
+    check("+I[key-7, 1, 1]" in job.out and "+I[new, 1, 2]" in job.out, "what has expired", job.out)
+
+
 def refused(where, sql, path, text, *words, args=("-n",), looks=([], ["--dry-run"])):
     """With these words, and nothing has begun. looks: what comes before -s."""
     before = tree_digest(path)
@@ -192,15 +253,15 @@ def what_is_said_wrong_is_refused_with_its_place(where):
     at = where + "/mapping.yaml:"
     for old, new, words in (
             ("aggregating-avg ", "aggregating-averages ", ['6:9: Flink\'s operator has no keyed state "aggregating-averages"']),
-            ("uid: keyed-string", "uid: keyed-strings", ['3:5: the snapshot has no operator of that uid']),
-            ("operator: totals", "operator: total", ['4:15: no operator of the job is called "total": it has', 'totals "GroupAggregate[word]"']),
-            ("to: accState", "to: accStates", ['6:9: operator "GroupAggregate[word]" of the job has no state "accStates"; it has accState']),
+            ("uid: keyed-string", "uid: keyed-strings", ['3:5: the snapshot has no operator of that uid (did you mean keyed-string?)']),
+            ("operator: totals", "operator: total", ['4:15: no operator of the job is called "total" (did you mean totals?): it has', 'totals "GroupAggregate[word]"']),
+            ("to: accState", "to: accStates", ['6:9: operator "GroupAggregate[word]" of the job has no state "accStates" (did you mean accState?); it has accState']),
             ("SUM(v): value.f0", "SUM(v): value.f2", ['11:19: value SUM(v)$low: TupleSerializer(LongSerializer, LongSerializer) has no part "f2"; it has f0, f1']),
             ("COUNT(*): value.f1", "COUNT(*): key", ["10:21: value COUNT(*): no BIGINT is made of what StringSerializer wrote"]),
             ("AVG(v)$count: value.f1", "", ["AVG(v)$count, a BIGINT, comes from nowhere"]),
             ("aggregating-avg ", "list-long ", ['Flink\'s LIST state "list-long" is no value state of the job']),
             ("aggregating-avg ", "ttl-long ", ['time-to-live: Flink wrote "ttl-long" with one, the job has "accState" without one']),
-            ("states:", "staets:", ['5:5: an operator has no key "staets"; it has uid, id, operator, states, drop'])):
+            ("states:", "staets:", ['5:5: an operator has no key "staets" (did you mean states?); it has uid, id, operator, states, drop'])):
         check(old in AVERAGES, "the mapping has it", old)
         refused(where, sql, path, AVERAGES.replace(old, new), *[at + w if w[0].isdigit() else w for w in words])
     refused(where, sql, path, AVERAGES, "state that the job does not take over", '"keyed-string" (id', 'MAP state "map-string-long"', args=())

@@ -120,7 +120,7 @@ static const struct {
     {"{from: s, to: accState, key: {word: key.f0, num: key.f2}, value: {COUNT(*): 1, SUM(d): 1}}", "has no part \"f2\"; it has f0, f1"},
     {"{from: s, to: accState, key: {word: key.f0, num: k.f1}, value: {COUNT(*): 1, SUM(d): 1}}", "\"k.f1\" is no path: one begins with"},
     {"{from: s, to: accState, key: {word: key.f0, num: key.f1.x}, value: {COUNT(*): 1, SUM(d): 1}}", "has no part \"x\", it has none"},
-    {"{from: s, to: accState, key: {word: key.f0, num: key.f1, no: 1}, value: {COUNT(*): 1, SUM(d): 1}}", "the key of state \"accState\" of the job has no column \"no\"; it has word, num"},
+    {"{from: s, to: accState, key: {word: key.f0, num: key.f1, numb: 1}, value: {COUNT(*): 1, SUM(d): 1}}", "the key of state \"accState\" of the job has no column \"numb\" (did you mean num?); it has word, num"},
     {"{from: s, to: accState, key: {word: key.f0, num: 7.5}, value: {COUNT(*): 1, SUM(d): 1}}", "key num: 7.5 is no BIGINT: it has more digits"},
     {"{from: s, to: accState, key: {word: 7, num: '7'}, value: {COUNT(*): 1, SUM(d): 1}}", "key word: 7 is no STRING: it is no text"},
     {"{from: s, to: accState, key: {word: map_key, num: 1}, value: {COUNT(*): 1, SUM(d): 1}}", "map_key: Flink wrote no map_key"},

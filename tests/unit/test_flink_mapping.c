@@ -72,7 +72,7 @@ static const struct {
 } wrong[] = {
     {"", "m.yaml: an empty mapping"},
     {"- a\n", "m.yaml:1:1: a mapping is a map"},
-    {"operatrs: []\n", "m.yaml:1:1: a mapping has no key \"operatrs\"; it has operators, drop"},
+    {"operatrs: []\n", "m.yaml:1:1: a mapping has no key \"operatrs\" (did you mean operators?); it has operators, drop"},
     {"operators: {a: b}\n", "m.yaml:1:12: operators is a list"},
     {"operators:\n- operator: b\n", "m.yaml:2:3: an operator has a uid or an id"},
     {"operators:\n- {uid: a, id: b, operator: c}\n", "m.yaml:2:3: an operator has a uid or an id"},
@@ -81,7 +81,7 @@ static const struct {
     {"operators:\n- {uid: a, operator: []}\n", "m.yaml:2:22: operator must be a text"},
     {"operators:\n- {uid: a, operator: b}\n- {uid: a, operator: c}\n", "m.yaml:3:3: this operator stands already in line 2"},
     {OP "  states: [{from: x}]\n", "m.yaml:4:12: a state needs a key \"to\""},
-    {OP "  states: [{from: x, to: y, vaule: z}]\n", "a state has no key \"vaule\"; it has from, to, key, map_key, value"},
+    {OP "  states: [{from: x, to: y, vaule: z}]\n", "a state has no key \"vaule\" (did you mean value?); it has from, to, key, map_key, value"},
     {OP "  states: [{from: x, to: y}, {from: z, to: y}]\n", "state \"y\" of the job comes from \"x\" already"},
     {OP "  states: [{from: x, to: y, key: []}]\n", "m.yaml:4:34: a path such as"},
     {OP "  states: [{from: x, to: y, key: {a: }}]\n", "a path such as"},

@@ -17,6 +17,8 @@ public class SqlState {
     static final String AGAIN = "SELECT t, SUM(c), COUNT(*), SUM(s) FROM (SELECT k, t, COUNT(*) AS c, SUM(v) AS s FROM source GROUP BY k, t) GROUP BY t";
     static final String TUMBLE = "SELECT k, window_end, COUNT(*), SUM(v), MAX(x) FROM TABLE(TUMBLE(TABLE source, DESCRIPTOR(ts), INTERVAL '1' HOUR)) GROUP BY k, window_start, window_end";
 
+    static final String LEAST = "SELECT k, MIN(v), MAX(v) FROM source GROUP BY k";
+
     static void run(String name, String query, String ttl, SavepointFormatType form, Path out) throws Exception {
         Configuration c = new Configuration();
         c.setString("state.backend.type", "rocksdb");
@@ -41,6 +43,7 @@ public class SqlState {
         run("distinct", DISTINCT, "0 ms", SavepointFormatType.CANONICAL, out);
         run("again", AGAIN, "0 ms", SavepointFormatType.CANONICAL, out);
         run("tumble", TUMBLE, "0 ms", SavepointFormatType.CANONICAL, out);
+        run("least", LEAST, "0 ms", SavepointFormatType.CANONICAL, out);
         System.exit(0); // the embedded cluster's threads
     }
 }
