@@ -214,14 +214,6 @@ bool flink_directory(struct fs *fs, const char *job_dir, struct arena *arena, co
     return tell(&p, arena, why);
 }
 
-bool flink_has_metadata(struct fs *fs, const char *dir)
-{
-    struct peek p = {.fs = fs, .dir = dir};
-
-    peek_metadata(&p, dir);
-    return p.flink;
-}
-
 bool flink_snapshot_directory(struct fs *fs, const char *dir, struct arena *arena,
                               const char **why)
 {

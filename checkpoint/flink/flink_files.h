@@ -35,7 +35,5 @@ void flink_files_release(struct flink_files *f);
 bool flink_directory(struct fs *fs, const char *job_dir, struct arena *arena, const char **why);
 bool flink_snapshot_directory(struct fs *fs, const char *dir, struct arena *arena,
                               const char **why);
-/* Whether there is a _metadata there whose first bytes are Flink's. */
-bool flink_has_metadata(struct fs *fs, const char *dir);
 
 #endif

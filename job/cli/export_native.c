@@ -1,8 +1,8 @@
 /* export_native.c - varve export --to flink-native. See export_to.h */
 #include "checkpoint/flink/flink_native.h"
+#include "checkpoint/flink/flink_newest.h"
 #include "job/cli/export_to.h"
 #include "job/cli/meter.h"
-#include "job/cli/state_look.h"
 #include "job/rest/row_json.h"
 
 static void show(void *ctx, uint64_t done_bytes, uint64_t all_bytes)
@@ -33,14 +33,13 @@ int export_to_flink_native(struct cli *cli, const struct export_request *e)
     struct flink_snapshot from = {0};
     struct flink_metadata edited;
     struct err err = {0};
-    const char *dir;
+    const char *dir = flink_newest(cli->env.fs, e->path, cli->arena);
     enum rc rc;
 
     if (e->key_group_count > 0)
         return cli_error(cli, EXIT_USAGE,
                          "--max-parallelism: with --to flink-native key groups stay as they are, they are "
                          "the beginning of every key in the files; --to flink-savepoint rewrites them");
-    look_find_flink(cli, e->path, &dir);
     if (dir == NULL)
         return cli_error(cli, EXIT_USAGE,
                          "%s is no snapshot of Flink's; --to flink-native copies only what Flink wrote, of a "

@@ -1,9 +1,9 @@
 /* export_savepoint.c - varve export --to flink-savepoint. See export_to.h */
+#include "checkpoint/flink/flink_newest.h"
 #include "checkpoint/flink/flink_of_varve.h"
 #include "checkpoint/recovery.h"
 #include "job/cli/export_to.h"
 #include "job/cli/meter.h"
-#include "job/cli/state_look.h"
 #include "job/rest/row_json.h"
 
 static void show(void *ctx, uint64_t done_groups, uint64_t all_groups)
@@ -70,10 +70,9 @@ int export_to_flink_savepoint(struct cli *cli, const struct export_request *e)
                                               .scratch_dir = e->scratch,
                                               .progress = show};
     struct err err = {0};
-    const char *dir;
+    const char *dir = flink_newest(cli->env.fs, e->path, cli->arena);
     enum rc rc;
 
-    look_find_flink(cli, e->path, &dir);
     if (dir == NULL && e->key_group_count > 0)
         return cli_error(cli, EXIT_USAGE,
                          "--max-parallelism: of a snapshot of varve's own with --to varve first");

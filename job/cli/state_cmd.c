@@ -3,6 +3,7 @@
 
 #include "backend/key_codec.h"
 #include "checkpoint/assign.h"
+#include "checkpoint/flink/flink_newest.h"
 #include "checkpoint/state_source.h"
 #include "checkpoint/state_types.h"
 #include "job/cli/child.h"
@@ -520,9 +521,8 @@ static enum rc read_one(struct look *l, struct err *err)
 static enum rc look_at(struct look *l, struct err *err)
 {
     const struct recovery_options options = {0};
-    const char *flink_dir;
+    const char *flink_dir = flink_newest(l->cli->env.fs, l->path, l->cli->arena);
 
-    look_find_flink(l->cli, l->path, &flink_dir);
     if (flink_dir != NULL)
         return look_at_flink(l, flink_dir, err);
     RETURN_IF_ERR(recovery_open(&l->cli->env, l->path, &options, &l->snapshot, err));

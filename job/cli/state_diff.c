@@ -2,9 +2,9 @@
 #include "job/cli/state_diff.h"
 
 #include "checkpoint/assign.h"
+#include "checkpoint/flink/flink_newest.h"
 #include "job/cli/child.h"
 #include "job/cli/state_diff_priv.h"
-#include "job/cli/state_look.h"
 
 static const struct schema_field columns[] = {
     {"operator", {.kind = TYPE_VARCHAR}},     {"state", {.kind = TYPE_VARCHAR}},
@@ -130,7 +130,7 @@ static enum rc find_flinks(struct comparing *c, const char *dirs[2], struct err 
     int other;
 
     for (int side = 0; side < 2; side++)
-        look_find_flink(c->cli, c->paths[side], &dirs[side]);
+        dirs[side] = flink_newest(c->cli->env.fs, c->paths[side], c->cli->arena);
     if ((dirs[0] == NULL) == (dirs[1] == NULL))
         return RC_OK;
     other = dirs[1] == NULL;

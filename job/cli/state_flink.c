@@ -2,61 +2,15 @@
  *
  * The same columns as for varve's own where they mean the same; types are the names of Flink's
  * serializers, kinds are Flink's words. */
-#include "checkpoint/flink/flink_files.h"
 #include "checkpoint/flink/flink_key.h"
 #include "checkpoint/flink/flink_lists.h"
 #include "checkpoint/flink/flink_source.h"
-#include "checkpoint/layout.h"
 #include "checkpoint/metadata.h"
-#include "checkpoint/snapshot_list.h"
 #include "job/cli/largest.h"
 #include "job/cli/state_flink.h"
 #include "job/flink_columns.h"
 
 #include <inttypes.h>
-
-/* ---- which snapshot -------------------------------------------------------------------------- */
-
-/* When its `_metadata` was written; INT64_MIN: that cannot be seen. */
-static int64_t written_ms(struct fs *fs, const char *dir)
-{
-    struct err ignored = {0};
-    char path[FS_PATH_MAX];
-    struct fs_stat st;
-
-    if (path_join(path, sizeof path, dir, LAYOUT_METADATA, &ignored) != RC_OK ||
-        fs_stat(fs, path, &st, &ignored) != RC_OK)
-        return INT64_MIN;
-    return st.mtime_wall_ms;
-}
-
-/* Of a job its checkpoints are in order; of a root whatever was written last. */
-void look_find_flink(struct cli *cli, const char *path, const char **dir)
-{
-    struct fs *fs = cli->env.fs;
-    struct snapshot_list list = {0};
-    struct err ignored = {0};
-    const struct listed_snapshot *newest = NULL;
-    int64_t newest_ms = INT64_MIN;
-    const char *why;
-
-    *dir = NULL;
-    if (snapshot_list_make(fs, path, cli->arena, &list, &ignored) != RC_OK)
-        return;
-    for (size_t i = 0; i < list.count; i++) {
-        const struct listed_snapshot *item = &list.items[i];
-        int64_t ms = list.type == LIST_OF_ROOT && item->complete ? written_ms(fs, item->dir) : 0;
-
-        if (!item->complete ||
-            (newest != NULL && (ms < newest_ms || (ms == newest_ms && item->checkpoint_id <
-                                                                          newest->checkpoint_id))))
-            continue;
-        newest = item;
-        newest_ms = ms;
-    }
-    if (newest != NULL && flink_snapshot_directory(fs, newest->dir, cli->arena, &why))
-        *dir = newest->dir;
-}
 
 /* ---- operators ------------------------------------------------------------------------------- */
 

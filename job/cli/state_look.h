@@ -61,8 +61,5 @@ MUST_USE enum rc look_tally_end(struct look_tally *t, struct err *err);
 
 /* A look at a snapshot of Flink's (state_flink.c). dir: absolute, where its `_metadata` lies. */
 MUST_USE enum rc look_at_flink(struct look *l, const char *dir, struct err *err);
-/* Whether the path, or the newest complete snapshot of the job or root at it, is Flink's: then *dir,
- * in the command's arena; else NULL, and no error: whoever reads varve's own says what is wrong. */
-void look_find_flink(struct cli *cli, const char *path, const char **dir);
 
 #endif

@@ -106,6 +106,21 @@ static const char *nearest_dropped(const struct preflight *p, const char *name)
     return nearest_of(name, names, p->dropped_count);
 }
 
+/* Whether anything of what the snapshot has of it comes along. */
+static bool takes_over(const struct preflight_operator *op)
+{
+    const struct operator_meta *old = op->verdict.old;
+
+    for (size_t i = 0; i < op->state_count; i++)
+        if (op->states[i].was != NULL && op->states[i].is != NULL)
+            return true;
+    for (size_t s = 0; s < old->subtask_count; s++)
+        for (size_t l = 0; l < old->subtasks[s].list_count; l++)
+            if (old->subtasks[s].lists[l].item_count > 0)
+                return true;
+    return op->verdict.spec->state_count == 0 || op->verdict.in_flight_rows > 0;
+}
+
 static void look_at_operator(struct preflight *p, struct preflight_operator *op)
 {
     const struct restore_verdict *v = &op->verdict;
@@ -121,6 +136,8 @@ static void look_at_operator(struct preflight *p, struct preflight_operator *op)
     if (op->fate == PREFLIGHT_EMPTY)
         op->nearest = nearest_dropped(p, v->spec->name);
     add_states(p, op);
+    if (op->fate == PREFLIGHT_RESTORED && !takes_over(op))
+        op->fate = PREFLIGHT_EMPTY;
     if (v->old != NULL && v->spec->is_source)
         add_positions(p, op);
 }

@@ -13,7 +13,7 @@
 enum preflight_fate {
     PREFLIGHT_FRESH,     /* nothing is restored */
     PREFLIGHT_RESTORED,  /* takes over what the snapshot has of it */
-    PREFLIGHT_EMPTY,     /* the snapshot has nothing of it */
+    PREFLIGHT_EMPTY,     /* the snapshot has nothing of it, or nothing that it can take over */
     PREFLIGHT_STATELESS, /* has no state to restore */
     PREFLIGHT_REFUSED,   /* the snapshot's state does not fit it */
 };

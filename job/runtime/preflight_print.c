@@ -114,7 +114,9 @@ static void print_operator(const struct preflight_operator *op, struct buf *out)
                fate_str(op->fate));
     if (v->spec->uid[0] != '\0')
         buf_printf(out, "  uid %s\n", v->spec->uid);
-    if (op->fate == PREFLIGHT_EMPTY)
+    if (op->fate == PREFLIGHT_EMPTY && v->old != NULL)
+        buf_append_str(out, "  nothing that the snapshot has of it can be taken over\n");
+    else if (op->fate == PREFLIGHT_EMPTY)
         buf_printf(out, "  the snapshot has no operator of its id, %s%s%s\n", v->spec->id,
                    op->nearest == NULL ? "" : "; of those left over there the nearest is ",
                    op->nearest == NULL ? "" : op->nearest);

@@ -3,39 +3,13 @@
 
 #include "base/scratch.h"
 #include "checkpoint/flink/flink_draft.h"
-#include "checkpoint/flink/flink_files.h"
 #include "checkpoint/flink/flink_import_order.h"
-#include "checkpoint/snapshot_list.h"
+#include "checkpoint/flink/flink_newest.h"
 
 #include <stdlib.h>
 
 #define PREFIX ".varve-import-"
 #define ANSWER_BYTES_MAX METADATA_BYTES_MAX
-
-/* ---- which ----------------------------------------------------------------------------------- */
-
-bool restore_flink_find(const struct env *env, const char *uri, char dir[FS_PATH_MAX])
-{
-    struct arena *arena = arena_new(0);
-    struct snapshot_list list = {0};
-    struct err ignored = {0};
-    bool found = false;
-
-    if (snapshot_list_make(env->fs, uri, arena, &list, &ignored) == RC_OK &&
-        list.type != LIST_OF_ROOT) {
-        size_t newest = list.count;
-
-        for (size_t i = 0; i < list.count; i++)
-            if (list.items[i].complete) /* ids ascend */
-                newest = i;
-        if (newest < list.count && flink_has_metadata(env->fs, list.items[newest].dir)) {
-            found = true;
-            snprintf(dir, FS_PATH_MAX, "%s", list.items[newest].dir);
-        }
-    }
-    arena_free(arena);
-    return found;
-}
 
 /* ---- where to -------------------------------------------------------------------------------- */
 
@@ -190,10 +164,10 @@ enum rc restore_flink_draft(const struct env *env, const struct config *config,
     struct restore_plan p = {.arena = arena_new(0)};
     struct flink_snapshot snapshot = {0};
     struct import_request r = {.env = env, .snapshot = &snapshot};
-    char dir[FS_PATH_MAX];
+    const char *dir = flink_newest(env->fs, uri, p.arena);
     enum rc rc;
 
-    if (!restore_flink_find(env, uri, dir)) {
+    if (dir == NULL) {
         arena_free(p.arena);
         return err_set(err, RC_INVALID, "%s: no snapshot that Flink wrote; a mapping is of one", uri);
     }

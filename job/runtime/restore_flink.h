@@ -13,11 +13,7 @@
 /* What that process is started with (own_program.h): it carries an import_order out. */
 #define IMPORT_WORD "import-flink"
 
-/* Whether `uri` is a snapshot that Flink wrote, or the directory of a job of Flink's: its newest
- * complete one. dir: where its `_metadata` lies. What cannot be looked at is none. */
-bool restore_flink_find(const struct env *env, const char *uri, char dir[FS_PATH_MAX]);
-
-/* Fills p->recovered from the snapshot in `dir`. look_only: decides, but reads no keys and writes
+/* Fills p->recovered from the snapshot in `dir` (flink_newest.h). look_only: decides, but reads no keys and writes
  * nothing; keyed states of the tree are empty then. RC_INVALID: it does not fit, or is to be claimed;
  * RC_CORRUPT: also when the process that reads it is ended by it; RC_CANCELLED: this process was asked to
  * end meanwhile. */

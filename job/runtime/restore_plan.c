@@ -2,6 +2,7 @@
 #include "job/runtime/restore_plan.h"
 
 #include "checkpoint/discard.h"
+#include "checkpoint/flink/flink_newest.h"
 #include "checkpoint/layout.h"
 #include "job/runtime/inflight_assign.h"
 #include "job/runtime/restore_flink.h"
@@ -281,10 +282,10 @@ static enum rc find_snapshot(const struct env *env, const struct config *config,
     if (path == NULL && config_has(config, OPT_RESTORE_PATH))
         path = config_string(config, OPT_RESTORE_PATH);
     if (path != NULL && path[0] != '\0') { /* '' is how SET says: from nothing */
-        char dir[FS_PATH_MAX];
+        const char *dir = flink_newest(env->fs, path, p->arena);
 
         p->restored = true;
-        if (restore_flink_find(env, path, dir))
+        if (dir != NULL)
             return restore_flink(env, config, g, dir, restore != NULL && restore->look_only, p, err);
         if (config_has(config, OPT_RESTORE_MAPPING) && config_string(config, OPT_RESTORE_MAPPING)[0] != '\0')
             return err_set(err, RC_INVALID,

@@ -41,8 +41,8 @@ def totals_go_on_from_every_form(where, backend):
     check(len(snapshots) == 16, "snapshots", snapshots)
     before = tree_digest(where + "/theirs")
     for i, (name, path) in enumerate(snapshots):
-        # A savepoint, and now and then a job's directory or a file, is as good as a chk-<n>.
-        given = (path, path + "/_metadata", os.path.dirname(path) if "/chk-" in path else path)[i % 3]
+        # Of a checkpoint the job's directory is as good, and the root that it lies in.
+        given = (path, path + "/_metadata", *([os.path.dirname(path), where + "/theirs/" + name] if "/chk-" in path else [path] * 2))[i % 4]
         goes_on(where, given, name.endswith("-ttl"), backend, 1 + (i + len(backend)) % 3, "%s, taken over by %s" % (name, backend))
     check(tree_digest(where + "/theirs") == before, "the snapshots are as they were")
 

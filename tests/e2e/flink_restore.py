@@ -220,6 +220,8 @@ def what_flink_itself_wrote_is_refused_or_dropped_by_name(where):
         job = Job(where, sql, ["--dry-run", "-n", "-s", os.path.dirname(metadata)])
         if job.wait() == 0:  # else rows in flight
             check('"keyed-' in said(job), metadata, job.said())
+            if "state accState: starts empty" in job.out:  # the operator of that uid is there, none of its states is
+                check("parallelism 2, starts empty\n  uid keyed-long\n  nothing that the snapshot has of it can be taken over" in job.out, metadata, job.out)
             seen += 1
     check(seen >= 15, "too few were looked at", seen)
 
