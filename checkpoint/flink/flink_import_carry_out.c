@@ -86,7 +86,7 @@ void flink_import_carry_out(const struct env *env, const struct import_order *o,
     GOTO_IF_ERR(path_join(scratch, sizeof scratch, o->below, "look", &err));
     GOTO_IF_ERR(fs_mkdirs(env->fs, scratch, &err));
     r.scratch_dir = scratch;
-    GOTO_IF_ERR(flink_snapshot_open(env->fs, o->dir, NULL, arena, &snapshot, &err));
+    GOTO_IF_ERR(flink_snapshot_open(env->fs, o->dir, &o->rebase, arena, &snapshot, &err));
     GOTO_IF_ERR(import_all(&r, o, arena, out, &err));
 out:
     flink_snapshot_release(&snapshot);

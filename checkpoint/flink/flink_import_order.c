@@ -37,6 +37,11 @@ void import_order_put(const struct import_order *o, struct buf *out)
     buf_append_varint(out, o->allow_non_restored);
     put_text(out, o->mapping_path);
     put_bytes(out, o->mapping);
+    buf_append_varint(out, o->rebase.count);
+    for (size_t i = 0; i < o->rebase.count; i++) {
+        put_text(out, o->rebase.rules[i].from);
+        put_text(out, o->rebase.rules[i].to);
+    }
     buf_append_varint(out, o->setting_count);
     for (size_t i = 0; i < o->setting_count; i++) {
         put_text(out, o->settings[i].key);
@@ -147,6 +152,19 @@ static enum rc get_state(struct getting *g, struct state_desc *d)
     return RC_OK;
 }
 
+static enum rc get_rebase(struct getting *g, struct rebase *out)
+{
+    struct rebase_rule *rules;
+
+    RETURN_IF_ERR(get_count(g, &out->count, "rules"));
+    out->rules = rules = ARENA_ARRAY(g->arena, out->count, struct rebase_rule);
+    for (size_t i = 0; i < out->count; i++) {
+        RETURN_IF_ERR(get_text(g, &rules[i].from, "from"));
+        RETURN_IF_ERR(get_text(g, &rules[i].to, "to"));
+    }
+    return RC_OK;
+}
+
 static enum rc get_operator(struct getting *g, struct import_operator *op)
 {
     struct state_desc *states;
@@ -178,6 +196,7 @@ enum rc import_order_get(struct bytes from, struct arena *arena, struct import_o
     RETURN_IF_ERR(get_flag(&g, &out->allow_non_restored, "allow non-restored"));
     RETURN_IF_ERR(get_text(&g, &out->mapping_path, "path of a mapping"));
     RETURN_IF_ERR(get_bytes(&g, &out->mapping, "mapping"));
+    RETURN_IF_ERR(get_rebase(&g, &out->rebase));
     RETURN_IF_ERR(get_count(&g, &out->setting_count, "settings"));
     out->settings = settings = ARENA_ARRAY(arena, out->setting_count, struct metadata_pair);
     for (size_t i = 0; i < out->setting_count; i++) {

@@ -15,6 +15,7 @@ struct import_order {
     bool allow_non_restored;
     const char *mapping_path; /* "": there is none */
     struct bytes mapping;     /* its text */
+    struct rebase rebase;
     size_t operator_count;
     const struct import_operator *operators;
     size_t setting_count; /* by which file systems are reached: keys and values */

@@ -6,6 +6,7 @@
 #include "job/cli/child.h"
 #include "job/cli/export_to.h"
 #include "job/cli/meter.h"
+#include "job/cli/rebase.h"
 #include "job/number.h"
 #include "job/rest/row_json.h"
 
@@ -89,9 +90,9 @@ static enum rc take_edits(struct exporting *e, const struct args *args, struct a
     struct flink_rename *renames = ARENA_ARRAY(arena, rename->count + 1, struct flink_rename);
     enum rc rc;
 
-    if (e->to == NULL && (drop->given || rename->given))
+    if (e->to == NULL && (drop->given || rename->given || args_get(args, "--rebase")->given))
         return err_set(err, RC_INVALID,
-                       "--drop and --rename: with --to flink-native or flink-savepoint");
+                       "--drop, --rename and --rebase: with --to flink-native or flink-savepoint");
     for (uint32_t i = 0; i < rename->count; i++) {
         rc = flink_rename_parse(rename->all[i], arena, &renames[i], err);
         if (rc != RC_OK)
@@ -139,6 +140,7 @@ int verb_export(struct cli *cli, int argc, char **argv)
          .value = "OLD=NEW",
          .repeats = true,
          .help = "of a snapshot of Flink's: the operator with uid or id OLD has uid NEW; again for more"},
+        REBASE_OPTION,
     };
     struct exporting e = {0};
     struct args args;
@@ -149,7 +151,8 @@ int verb_export(struct cli *cli, int argc, char **argv)
         code = cli_expect(cli, &args, 2, 2);
     if (code >= 0)
         return code;
-    if (take_arguments(&e, &args, cli->arena, &err) != RC_OK)
+    if (take_arguments(&e, &args, cli->arena, &err) != RC_OK ||
+        rebase_parse(cli, &args, &cli->rebase, &err) != RC_OK)
         return cli_fail(cli, &err);
     e.options.scratch_dir = e.request.scratch;
     return cli_in_child_with_scratch(cli, e.request.path, e.request.scratch, export_in_child, &e);

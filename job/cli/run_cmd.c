@@ -3,6 +3,7 @@
 
 #include "job/cli/background.h"
 #include "job/cli/host.h"
+#include "job/cli/rebase.h"
 #include "job/rest/row_json.h"
 #include "job/sql/parser.h"
 #include "job/sql/preview.h"
@@ -46,6 +47,7 @@ static const struct arg_option run_options[] = {
      .value = "FILE",
      .help = "which state of a snapshot of Flink's goes on as which of the job's (varve inspect "
              "--mapping drafts one)"},
+    REBASE_OPTION,
     {.name = "--checkpoint-on-suspend", .help = "SIGTERM takes a checkpoint before it suspends"},
     {.name = "--detached",
      .alias = "-d",
@@ -75,19 +77,34 @@ static const struct {
     {"--fromSavepoint", OPT_RESTORE_PATH, NULL},
     {"--claim-mode", OPT_RESTORE_CLAIM_MODE, NULL},
     {"--mapping", OPT_RESTORE_MAPPING, NULL},
+    {"--rebase", OPT_RESTORE_REBASE, NULL},
     {"--allow-non-restored-state", OPT_RESTORE_IGNORE_UNCLAIMED, "true"},
     {"--checkpoint-on-suspend", OPT_CP_ON_SUSPEND, "true"},
 };
 
+/* Of an option that may be given again (--rebase) all values. */
+static const char *value_of(struct run *r, const struct arg_option *o)
+{
+    struct buf all = {0};
+    const char *text;
+
+    for (uint32_t i = 0; i < o->count; i++)
+        buf_printf(&all, "%s%c", o->all[i], i + 1 < o->count ? REBASE_SEPARATOR : ' ');
+    text = arena_strndup(r->cli->arena, buf_cstr(&all), all.len - 1);
+    buf_release(&all);
+    return text;
+}
+
 static enum rc configure(struct run *r, struct err *err)
 {
     RETURN_IF_ERR(host_config(r->cli, &r->args, &r->config, err));
+    RETURN_IF_ERR(rebase_parse(r->cli, &r->args, &r->cli->rebase, err)); /* now, not at a job's start */
     for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
         const struct arg_option *o = args_get(&r->args, settings[i].name);
 
         if (o->given)
             RETURN_IF_ERR(config_set(r->config, CONFIG_COMMAND_LINE, option_at(settings[i].id)->key,
-                                     settings[i].value != NULL ? settings[i].value : o->text, err));
+                                     settings[i].value != NULL ? settings[i].value : value_of(r, o), err));
     }
     return RC_OK;
 }
@@ -460,6 +477,9 @@ static int check_usage(struct run *r)
     if (given(r, "--mapping") && !given(r, "--fromSavepoint"))
         return cli_error(r->cli, EXIT_USAGE,
                          "--mapping is about a snapshot of Flink's: give it with -s");
+    if (given(r, "--rebase") && !given(r, "--fromSavepoint"))
+        return cli_error(r->cli, EXIT_USAGE,
+                         "--rebase is about a snapshot of Flink's: give it with -s");
     if (r->dry_run && given(r, "--detached"))
         return cli_error(r->cli, EXIT_USAGE,
                          "--dry-run starts nothing, so there is nothing for -d");

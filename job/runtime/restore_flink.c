@@ -90,6 +90,17 @@ static enum rc mapping_of(const struct env *env, const struct config *config, st
     return rc;
 }
 
+static enum rc rebase_of(const struct config *config, struct arena *arena, struct import_order *o,
+                         struct err *err)
+{
+    const char *key = option_at(OPT_RESTORE_REBASE)->key;
+    enum rc rc = RC_OK;
+
+    if (config_has(config, OPT_RESTORE_REBASE))
+        rc = rebase_list_parse(config_string(config, OPT_RESTORE_REBASE), arena, &o->rebase, err);
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "%s", key);
+}
+
 /* ---- by whom --------------------------------------------------------------------------------- */
 
 /* C13: RocksDB may fall over bytes that its checksums do not cover, and then it is not this process
@@ -203,6 +214,7 @@ enum rc restore_flink(const struct env *env, const struct config *config, const 
     o.operators = operators_of(g, p->arena, &o.operator_count);
     settings_of(config, p->arena, &o);
     RETURN_IF_ERR(mapping_of(env, config, p->arena, &o, err));
+    RETURN_IF_ERR(rebase_of(config, p->arena, &o, err));
     GOTO_IF_ERR(make_dir(env, config, p, err));
     GOTO_IF_ERR(ask(env, &o, p->arena, &answer, err));
     p->import_dropped = answer.dropped;

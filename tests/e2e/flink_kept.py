@@ -85,6 +85,31 @@ def a_damaged_file_is_refused_by_its_path(where):
 
 
 
+@test
+def what_lies_elsewhere_is_found_by_rebase(where):
+    """shared/ was moved and the checkpoint was not: only the user knows where it is."""
+    (_, path), = theirs(where, "rocksdb-2-files")
+    named = "/tmp/flink-totals/rocksdb-2-files/%s/shared" % os.path.basename(os.path.dirname(path))
+    os.rename(os.path.dirname(path) + "/shared", where + "/elsewhere")
+    rule = "file:%s=%s/elsewhere" % (named, where)
+    sql = totals_sql(where, "rocksdb", 2, OURS, False)
+    for more, script in ((["--rebase", "/nowhere=/there", "--rebase", rule], sql), ([], "SET 'varve.restore.rebase' = '/nowhere=/there;%s';\n" % rule + sql)):
+        job = Job(where, script, ["-s", path, *more])
+        same(job.wait(), 0, "exit code; " + job.said())
+        totals_are_right(job, IDS, False, "rebased")
+        shutil.rmtree(where + "/ck")
+        shutil.rmtree(where + "/out")
+    for args, words in ((["-s", path], named), (["-s", path, "--rebase", "nonsense"], "two absolute paths are needed, FROM=TO"),
+                        (["--rebase", rule], "give it with -s")):
+        job = Job(where, sql, args)
+        check(job.wait() != 0 and words in job.said(), "what it says", job.said())
+    code, out, err = varve("export", path, where + "/exported", "--to", "flink-savepoint", "--rebase", rule)
+    same(code, 0, "exit code of the export; " + out + err)
+    goes_on(where, where + "/exported", False, "hashmap", 1, "exported from elsewhere")
+    code, out, err = varve("export", path, where + "/more", "--to", "varve", "--rebase", rule)
+    check(code == 2 and "--rebase: with --to flink-native or flink-savepoint" in err, "where it makes no sense", out, err)
+
+
 # ---- the process that reads it ---------------------------------------------------------------------------------------------
 
 

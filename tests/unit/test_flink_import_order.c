@@ -31,12 +31,14 @@ static const struct import_operator operators[] = {
     {"ffffffffffffffffffffffffffffffff", "", "Sink: o", 0, NULL},
 };
 static const struct metadata_pair settings[] = {{"s3.secret-key", "a 'secret'"}, {"s3.endpoint", ""}};
+static const struct rebase_rule rules[] = {{"/theirs", "/there"}, {"", "/mirror"}};
 static const struct import_order order = {
     .dir = "/theirs/chk-7",
     .below = "/ours/.varve-import-1",
     .look_only = true,
     .mapping_path = "mapping.yaml",
     .mapping = {(const uint8_t *)"drop: [a]\n", 10},
+    .rebase = {2, rules},
     .operator_count = 2,
     .operators = operators,
     .setting_count = 2,
@@ -67,6 +69,10 @@ START_TEST(an_order_comes_over_whole)
     ck_assert_str_eq(got.below, order.below);
     ck_assert(got.look_only && !got.allow_non_restored);
     ck_assert_str_eq(got.mapping_path, "mapping.yaml");
+    ck_assert_uint_eq(got.rebase.count, 2);
+    ck_assert_str_eq(got.rebase.rules[0].from, "/theirs");
+    ck_assert_str_eq(got.rebase.rules[1].from, "");
+    ck_assert_str_eq(got.rebase.rules[1].to, "/mirror");
     ck_assert_bytes_str(got.mapping, "drop: [a]\n");
     ck_assert_uint_eq(got.setting_count, 2);
     ck_assert_str_eq(got.settings[0].key, "s3.secret-key");
