@@ -28,7 +28,7 @@ static struct {
     struct rest_server *server;
     struct client *client;
     char job[JOB_ID_LEN + 1];
-    bool await_end; /* of a job that is stopped, before its handler goes on */
+    _Atomic bool await_end; /* of a job that is stopped, before its handler goes on */
     _Atomic int unanswered_at_end;
 } w;
 
