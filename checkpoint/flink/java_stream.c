@@ -280,6 +280,12 @@ static enum rc chain_of(struct java *j, const struct java_class *c,
     return RC_OK;
 }
 
+/* Whether its objects have a value for each of its fields, before anything that it writes by hand. */
+static bool writes_fields(const struct java_class *c)
+{
+    return (c->flags & SC_SERIALIZABLE) != 0 && (c->flags & SC_EXTERNALIZABLE) == 0;
+}
+
 static enum rc read_part(struct java *j, const struct java_class *c, struct java_value *v,
                          struct err *err)
 {
@@ -288,7 +294,7 @@ static enum rc read_part(struct java *j, const struct java_class *c, struct java
                    ? read_annotation(j, v, err)
                    : data_fault(j->r, j->r->pos, err,
                                 "a Java object that only its own class can read");
-    if (!(c->flags & SC_SERIALIZABLE))
+    if (!writes_fields(c))
         return RC_OK;
     for (size_t i = 0; i < c->field_count; i++) {
         struct java_field *f = &v->fields[v->field_count];
@@ -314,7 +320,7 @@ static enum rc read_object(struct java *j, const struct java_value **out, struct
     add_handle(j, (struct handle){.value = v});
     RETURN_IF_ERR(chain_of(j, class, chain, &chain_count, err));
     for (size_t i = 0; i < chain_count; i++)
-        field_count += chain[i]->field_count;
+        field_count += writes_fields(chain[i]) ? chain[i]->field_count : 0;
     if (field_count > reader_left(j->r)) /* each takes a byte at least */
         return data_fault(j->r, at, err, "a Java object of %zu fields, %zu bytes left",
                           field_count, reader_left(j->r));
