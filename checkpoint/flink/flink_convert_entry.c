@@ -158,7 +158,7 @@ static enum rc put_value(struct entry *e, const struct flink_entry *from, struct
     if (d->ttl_ms > 0)
         buf_append_be64(out, (uint64_t)from->last_access_ms);
     e->what = "value";
-    *null = map && from->value.kind == FLINK_VALUE_NULL;
+    *null = e->convert->value.is_row && from->value.kind == FLINK_VALUE_NULL;
     if (!*null)
         RETURN_IF_ERR(put_shape(e, &e->convert->value, out, null, err));
     if (map && *null) {

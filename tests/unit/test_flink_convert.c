@@ -59,6 +59,11 @@ static struct flink_value part(const char *name, enum flink_value_kind kind, int
     return (struct flink_value){.kind = kind, .integer = n, .text = bytes_of_str(text), .name = bytes_of_str(name)};
 }
 
+static struct flink_value whole_number(int64_t n)
+{
+    return (struct flink_value){.kind = FLINK_VALUE_INTEGER, .integer = n};
+}
+
 START_TEST(an_entry_becomes_a_key_and_a_row_of_totals)
 {
     struct flink_state wrote = wrote_value();
@@ -104,6 +109,9 @@ START_TEST(an_entry_becomes_a_key_and_a_row_of_totals)
                      "key {\"f0\":\"abc\",\"f1\":-5}: value COUNT(*) (value.n): null is no BIGINT: null has no place there");
     values[0] = part("other", FLINK_VALUE_INTEGER, 3, "");
     ck_assert_rc_msg(flink_convert_entry(c, &key, &entry, &k, &v, &none, &err), RC_INVALID, "an object of a class of its own");
+    entry.value = (struct flink_value){.kind = FLINK_VALUE_NULL}; /* no value is no entry */
+    ck_assert_ok(flink_convert_entry(c, &key, &entry, &k, &v, &none, &err));
+    ck_assert(none);
     buf_release(&said);
     buf_release(&printed);
     buf_release(&k);
@@ -221,6 +229,44 @@ START_TEST(least_and_greatest_values_fill_their_slots)
 }
 END_TEST
 
+START_TEST(a_map_keeps_its_nulls_and_its_times)
+{
+    static const struct state_desc seen = {.name = "distinctAcc_COUNT(DISTINCT x)", .kind = STATE_MAP, .key_type = "ROW<`k` INT>", .namespace_type = "VOID",
+                                           .user_key_type = "BIGINT", .value_type = "BIGINT", .fixed_value_bytes = 9, .ttl_ms = 1000};
+    static const struct flink_serializer *ttl_parts[] = {&bigint, &bigint};
+    static const struct flink_serializer ttl = {.coding = FLINK_TTL, .child_count = 2, .children = ttl_parts, .length = -1};
+    struct flink_state wrote = {.name = bytes_of_str("s"), .kind = FLINK_STATE_KEYED, .type = FLINK_TYPE_MAP, .user_key = &integer, .user_value = &ttl};
+    struct flink_value key_values[] = {part("f0", FLINK_VALUE_TEXT, 0, "a"), part("f1", FLINK_VALUE_INTEGER, 1, "")};
+    struct flink_key key = {.key = {.kind = FLINK_VALUE_RECORD, .part_count = 2, .parts = key_values}, .user_key = whole_number(-3), .has_user_key = true};
+    struct flink_entry entry = {.value = whole_number(5), .has_last_access = true, .last_access_ms = 77};
+    struct buf said = {0}, k = {0}, v = {0};
+    const struct flink_convert *c = made("{from: s, to: m, key: {k: key.f1}, map_key: map_key, value: value}", &wrote, &seen, &said);
+    struct key_parts parts;
+    struct err err = {0};
+    bool none;
+
+    ck_assert_str_eq(buf_cstr(&said), "");
+    ck_assert_ok(flink_convert_entry(c, &key, &entry, &k, &v, &none, &err));
+    ck_assert_ok(key_split(buf_bytes(&k), 128, KEY_NS_VOID, &parts, &err));
+    ck_assert_uint_eq(parts.user_key.len, 8);
+    ck_assert_int_eq((int64_t)get_be64(parts.user_key.data), -3);
+    ck_assert_uint_eq(v.len, 17);
+    ck_assert_uint_eq(v.data[0], 0);
+    ck_assert_uint_eq(get_be64(v.data + 1), 77);
+    ck_assert_uint_eq(get_be64(v.data + 9), 5);
+    entry.value.kind = FLINK_VALUE_NULL;
+    ck_assert_ok(flink_convert_entry(c, &key, &entry, &k, &v, &none, &err));
+    ck_assert(!none);
+    ck_assert_uint_eq(v.len, 17);
+    ck_assert_uint_eq(v.data[0], 1);
+    key.user_key.kind = FLINK_VALUE_NULL;
+    ck_assert_rc_msg(flink_convert_entry(c, &key, &entry, &k, &v, &none, &err), RC_INVALID, "map key: null has no place there");
+    buf_release(&said);
+    buf_release(&k);
+    buf_release(&v);
+}
+END_TEST
+
 START_TEST(what_has_to_be_said_of_totals_is_said_by_calls)
 {
     struct state_desc wanted = totals;
@@ -253,4 +299,5 @@ TEST_MAIN("flink_convert", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, kind_windows_and_time_to_live_have_to_match);
           tcase_add_test(tc, a_count_that_is_asked_for_is_not_made_up);
           tcase_add_test(tc, least_and_greatest_values_fill_their_slots);
+          tcase_add_test(tc, a_map_keeps_its_nulls_and_its_times);
           tcase_add_test(tc, what_has_to_be_said_of_totals_is_said_by_calls);)
