@@ -439,6 +439,59 @@ static void draft_operator(struct draft *d)
     put_others(d);
 }
 
+static void put_asked(struct draft *d, const char *what, const struct state_desc *w,
+                      const char *type, bool value)
+{
+    const struct convert_ask *asks;
+    size_t count = flink_convert_asks(w, type, value, d->arena, &asks);
+
+    if (count == 1 && asks[0].name[0] == '\0') { /* no row */
+        buf_printf(d->out, "  #       %s: # ", what);
+        put_comment(d->out, asks[0].type.text);
+        buf_append_u8(d->out, '\n');
+        return;
+    }
+    buf_printf(d->out, "  #       %s:\n", what);
+    for (size_t i = 0; i < count; i++) {
+        buf_append_str(d->out, "  #         ");
+        put_word(d->out, asks[i].name);
+        buf_append_str(d->out, ": # ");
+        put_comment(d->out, asks[i].type.text);
+        buf_append_u8(d->out, '\n');
+    }
+}
+
+/* What whoever fills in an operator of Flink's above may choose from. */
+static void put_untaken(struct draft *d)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < d->r->operator_count; i++) {
+        const struct import_operator *op = &d->r->operators[i];
+
+        if (d->taken[i] || op->state_count == 0)
+            continue;
+        buf_append_str(d->out, any ? "" : "  # Operators of the job that nothing goes over to yet:\n");
+        any = true;
+        buf_append_str(d->out, "  #   operator: ");
+        put_word(d->out, op->uid[0] != '\0' ? op->uid : op->id);
+        buf_append_str(d->out, "  # ");
+        put_comment(d->out, op->name);
+        buf_append_str(d->out, "\n  #   states:\n");
+        for (size_t k = 0; k < op->state_count; k++) {
+            const struct state_desc *w = &op->states[k];
+
+            buf_append_str(d->out, "  #     - from:\n  #       to: ");
+            put_word(d->out, w->name);
+            buf_append_u8(d->out, '\n');
+            put_asked(d, "key", w, w->key_type, false);
+            if (w->kind == STATE_MAP)
+                put_asked(d, "map_key", w, w->user_key_type, false);
+            put_asked(d, "value", w, w->value_type, true);
+        }
+    }
+}
+
 static bool has_keyed(const struct flink_operator *op)
 {
     for (size_t s = 0; s < op->subtask_count; s++)
@@ -504,8 +557,10 @@ enum rc flink_draft(const struct import_request *r, struct buf *out, struct err 
         if (has_keyed(d.from))
             rc = draft_one(&d, err);
     }
-    if (rc == RC_OK)
+    if (rc == RC_OK) {
+        put_untaken(&d);
         put_operator_states(&d, m);
+    }
     arena_free(d.arena);
     return rc;
 }

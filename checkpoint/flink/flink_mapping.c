@@ -67,7 +67,10 @@ static enum rc check_list(struct reading *r, const struct yaml_node *node, const
 {
     *count = node == NULL ? 0 : node->count;
     if (node != NULL && node->kind != YAML_TREE_LIST)
-        return yaml_tree_fault(r->err, r->file, node, "%s is a list", what);
+        return yaml_tree_fault(r->err, r->file, node, "%s is a list%s", what,
+                               node->kind == YAML_TREE_TEXT && node->text[0] == '\0'
+                                   ? ", and has no items yet"
+                                   : "");
     return RC_OK;
 }
 

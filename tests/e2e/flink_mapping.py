@@ -301,6 +301,28 @@ def a_dry_run_says_what_becomes_of_each_column(where):
 
 
 @test
+def a_draft_shows_what_of_the_job_waits_for_state(where):
+    """Its user takes the # away and fills in two sources: that is a mapping."""
+    path, after_round, _ = unpack(where, SAVEPOINT)[0]
+    write(where + "/job.sql", averages(where))
+    code, out, err = varve("inspect", path, "--mapping", "--job", where + "/job.sql")
+    same(code, 0, "exit code; " + err)
+    lines = out.splitlines()
+    at = 1 + lines.index("  # Operators of the job that nothing goes over to yet:")
+    waiting = [l.replace("  # ", "  ", 1) for l in lines[at:lines.index("# Sources and sinks begin anew in varve: nobody takes over what Flink's have.")]]
+    same([l.split(" #")[0].strip() for l in waiting], ["operator: totals", "states:", "- from:", "to: accState", "key:", "word:", "value:",
+                                                       "COUNT(*):", "SUM(v):", "AVG(v):", "AVG(v)$count:"], "what waits")
+    code, _, err = varve("run", "-s", path, "--mapping", mapping(where, "operators:\n  # - uid: keyed-string\n"), where + "/job.sql")
+    check(code == 2 and "mapping.yaml:1:11: operators is a list, and has no items yet" in err, "a draft as it is", code, err)
+    text = "operators:\n  - uid: keyed-string\n" + "".join(l + "\n" for l in waiting)
+    for open_, source in (("from:", "aggregating-avg"), ("word:", "key"), ("COUNT(*):", "value.f1"), ("SUM(v):", "value.f0"),
+                          ("AVG(v):", "value.f0"), ("AVG(v)$count:", "value.f1")):
+        text = text.replace(open_, open_ + " " + source, 1)
+    goes_on(where, averages(where), path, mapping(where, text), text)
+    averages_are_right(where, after_round, text)
+
+
+@test
 def whatever_ends_the_way_in_the_next_start_is_right(where):
     path, after_round, _ = unpack(where, SAVEPOINT)[0]
     before = tree_digest(path)

@@ -74,6 +74,7 @@ static const struct {
     {"- a\n", "m.yaml:1:1: a mapping is a map"},
     {"operatrs: []\n", "m.yaml:1:1: a mapping has no key \"operatrs\" (did you mean operators?); it has operators, drop"},
     {"operators: {a: b}\n", "m.yaml:1:12: operators is a list"},
+    {"operators:\n  # - uid: a\n", "m.yaml:1:11: operators is a list, and has no items yet"},
     {"operators:\n- operator: b\n", "m.yaml:2:3: an operator has a uid or an id"},
     {"operators:\n- {uid: a, id: b, operator: c}\n", "m.yaml:2:3: an operator has a uid or an id"},
     {"operators:\n- {id: 0123, operator: c}\n", "m.yaml:2:8: an id is 32 hex digits"},
