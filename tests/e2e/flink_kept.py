@@ -3,6 +3,7 @@
 backend at any parallelism, and are the same whatever form they came in (C10); what cannot be taken over is refused by name."""
 import argparse
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import tarfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from flink_totals import OURS, PART, THEIRS, totals_are_right, totals_sql
-from varve import BACKENDS, BIN, TESTS, Job, check, files_below, job_directories, main, preloaded, same, test, tree_digest, varve, wait_until, write
+from varve import BACKENDS, BIN, TESTS, Job, check, files_below, job_directories, main, preloaded, read, same, test, tree_digest, varve, wait_until, write
 
 SNAPSHOTS = os.path.join(TESTS, "conformance/golden/flink-totals/snapshots.tar.xz")
 SST_ENDS = bytes.fromhex("f7cff485b741e288")
@@ -177,6 +178,28 @@ def who_ends_a_job_ends_its_reader(where):
         nothing_is_left(where, reader, left, str(sig))
     goes_on(where, path, False, "rocksdb", 2, "after ended jobs")  # and sweeps what the kill left
     check(not os.path.exists(where + "/ck"), "left", os.listdir(where))
+
+
+@test
+def a_server_that_is_ended_ends_its_readers(where):
+    """The reader is a child of a thread of the REST server's then, and the signal comes to another."""
+    (_, path), = theirs(where, "rocksdb-2-files")
+    said = where + "/serve.log"
+    slow = preloaded(PRELOAD_ROOT=where + "/ck", PRELOAD_VERB="import-flink", PRELOAD_SLOW="600000:1")
+    with open(said, "wb") as log:
+        server = subprocess.Popen([*slow, BIN, "serve", "-D", "rest.port=0"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        at = wait_until(lambda: re.search(r"^REST: http://(localhost:\d+)", read(said), re.M), "its address").group(1)
+        sql = write(where + "/job.sql", "SET 'execution.state-recovery.path' = '%s';\n" % path + totals_sql(where, "rocksdb", 2, OURS, False))
+        client = subprocess.Popen([BIN, "sql", "-m", at, "-f", sql], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        reader, = wait_until(lambda: readers_of(server.pid), "a process that reads")
+        server.send_signal(signal.SIGTERM)
+        same(server.wait(60), 0, "exit code of the server; " + read(said))
+        check(client.wait(60) != 0, "the client has its job")
+        nothing_is_left(where, reader, 0, "ended server")
+    finally:
+        server.kill()
+        server.wait()
 
 
 @test
