@@ -34,28 +34,7 @@ struct bytes flink_field_name(struct arena *arena, size_t i)
     return bytes_of_str(i < ARRAY_LEN(few) ? few[i] : arena_printf(arena, "f%zu", i));
 }
 
-/* A count of parts of at least a byte each. Bytes that have not come yet count as missing, not as
- * wrong: whoever reads a stream tries again with more. */
-static enum rc read_count(struct flink_decoder *d, const char *what, size_t *out, struct err *err)
-{
-    size_t at = d->r->pos;
-    int32_t n;
-
-    RETURN_IF_ERR(data_i32(d->r, &n, what, err));
-    if (n < 0)
-        return data_fault(d->r, at, err, "%s: %d", what, n);
-    *out = (size_t)n;
-    if (*out <= reader_left(d->r))
-        return RC_OK;
-    if (*out > FLINK_VALUE_PARTS_MAX && d->open_ended)
-        return err_set(err, RC_LIMIT, "%s: %s at offset %zu: %d, at most %u are read",
-                       d->r->what, what, at, n, FLINK_VALUE_PARTS_MAX);
-    d->r->failed = true;
-    return data_fault(d->r, at, err, "%s: %d do not fit into the %zu bytes left", what, n,
-                      reader_left(d->r));
-}
-
-static enum rc read_sized(struct flink_decoder *d, const char *what, struct bytes *out,
+enum rc flink_value_sized(struct flink_decoder *d, const char *what, struct bytes *out,
                           struct err *err)
 {
     size_t at = d->r->pos;
@@ -67,7 +46,7 @@ static enum rc read_sized(struct flink_decoder *d, const char *what, struct byte
     return reader_take(d->r, (size_t)n, out, what, err);
 }
 
-static enum rc read_flag(struct flink_decoder *d, const char *what, bool *out, struct err *err)
+enum rc flink_value_flag(struct flink_decoder *d, const char *what, bool *out, struct err *err)
 {
     size_t at = d->r->pos;
     uint8_t v;
@@ -79,14 +58,10 @@ static enum rc read_flag(struct flink_decoder *d, const char *what, bool *out, s
     return RC_OK;
 }
 
-/* The next value, which is part of a larger one. */
-static enum rc read_value(struct flink_decoder *d, const struct flink_serializer *s,
-                          struct flink_value *out, struct err *err);
-
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 /* Bits of a number: big-endian. */
-static enum rc read_bits(struct flink_decoder *d, uint32_t width, uint64_t *out, struct err *err)
+enum rc flink_value_bits(struct flink_decoder *d, uint32_t width, uint64_t *out, struct err *err)
 {
     struct bytes b;
 
@@ -97,7 +72,7 @@ static enum rc read_bits(struct flink_decoder *d, uint32_t width, uint64_t *out,
     return RC_OK;
 }
 
-static void set_integer(struct flink_value *out, int64_t n)
+void flink_value_set_integer(struct flink_value *out, int64_t n)
 {
     out->kind = FLINK_VALUE_INTEGER;
     out->integer = n;
@@ -110,7 +85,7 @@ static enum rc read_number(struct flink_decoder *d, const struct flink_serialize
     uint64_t bits;
     float single;
 
-    RETURN_IF_ERR(read_bits(d, width, &bits, err));
+    RETURN_IF_ERR(flink_value_bits(d, width, &bits, err));
     if (s->coding == FLINK_DOUBLE) {
         out->kind = FLINK_VALUE_REAL;
         memcpy(&out->real, &bits, sizeof bits);
@@ -121,7 +96,7 @@ static enum rc read_number(struct flink_decoder *d, const struct flink_serialize
         out->real = (double)single;
         out->single = true;
     } else {
-        set_integer(out, (int64_t)(bits << (64 - 8 * width)) >> (64 - 8 * width));
+        flink_value_set_integer(out, (int64_t)(bits << (64 - 8 * width)) >> (64 - 8 * width));
     }
     return RC_OK;
 }
@@ -172,7 +147,7 @@ static enum rc read_decimal_data(struct flink_decoder *d, const struct flink_ser
     if (s->number <= 18)
         RETURN_IF_ERR(reader_take(d->r, 8, &unscaled, "decimal", err));
     else
-        RETURN_IF_ERR(read_sized(d, "size of a decimal", &unscaled, err));
+        RETURN_IF_ERR(flink_value_sized(d, "size of a decimal", &unscaled, err));
     flink_value_set_decimal(d, unscaled, s->scale, out);
     return RC_OK;
 }
@@ -240,7 +215,7 @@ static enum rc read_char(struct flink_decoder *d, struct flink_value *out, struc
     uint8_t *text = arena_alloc(d->arena, 4);
     uint64_t unit;
 
-    RETURN_IF_ERR(read_bits(d, 2, &unit, err));
+    RETURN_IF_ERR(flink_value_bits(d, 2, &unit, err));
     out->kind = FLINK_VALUE_TEXT;
     out->text = bytes_of(text, utf8_put((uint32_t)unit, text));
     return RC_OK;
@@ -360,276 +335,17 @@ static enum rc read_window(struct flink_decoder *d, struct flink_value *out, str
     RETURN_IF_ERR(flink_value_parts(d, FLINK_VALUE_RECORD, 2, out, err));
     for (int i = 0; i < 2; i++) {
         RETURN_IF_ERR(data_i64(d->r, &ms, names[i], err));
-        set_integer(&out->parts[i], ms);
+        flink_value_set_integer(&out->parts[i], ms);
         out->parts[i].name = bytes_of_str(names[i]);
     }
     return RC_OK;
-}
-
-/* ---- collections ----------------------------------------------------------------------------- */
-
-static bool bit_of(struct bytes mask, size_t i)
-{
-    return mask.data[i / 8] >> (7 - i % 8) & 1;
-}
-
-static enum rc read_list(struct flink_decoder *d, const struct flink_serializer *s,
-                         struct flink_value *out, struct err *err)
-{
-    bool flags = s->coding == FLINK_SET || s->coding == FLINK_OBJECT_ARRAY, there;
-    struct bytes mask = {0};
-    size_t count;
-
-    RETURN_IF_ERR(read_count(d, "number of elements", &count, err));
-    if (s->coding == FLINK_LINKED_LIST && s->flag)
-        RETURN_IF_ERR(reader_take(d->r, (count + 7) / 8, &mask, "null mask", err));
-    RETURN_IF_ERR(flink_value_parts(d, FLINK_VALUE_LIST, count, out, err));
-    for (size_t i = 0; i < count; i++) {
-        if (d->spent) {
-            out->part_count = i;
-            break;
-        }
-        there = mask.len == 0 || !bit_of(mask, i);
-        if (flags) {
-            RETURN_IF_ERR(read_flag(d, "null flag", &there, err));
-            there = s->coding == FLINK_SET ? !there : there;
-        }
-        if (there)
-            RETURN_IF_ERR(read_value(d, s->children[0], &out->parts[i], err));
-    }
-    return RC_OK;
-}
-
-static enum rc read_map(struct flink_decoder *d, const struct flink_serializer *s,
-                        struct flink_value *out, struct err *err)
-{
-    size_t count;
-    bool null;
-
-    RETURN_IF_ERR(read_count(d, "number of entries", &count, err));
-    RETURN_IF_ERR(flink_value_parts(d, FLINK_VALUE_MAP, 2 * count, out, err));
-    for (size_t i = 0; i < 2 * count; i++) {
-        bool flagged = s->flag || i % 2 == 1;
-
-        if (d->spent) {
-            out->part_count = i;
-            break;
-        }
-        null = false;
-        if (flagged)
-            RETURN_IF_ERR(read_flag(d, "null flag", &null, err));
-        if (!null)
-            RETURN_IF_ERR(read_value(d, s->children[i % 2], &out->parts[i], err));
-    }
-    return RC_OK;
-}
-
-static enum rc read_tuple(struct flink_decoder *d, const struct flink_serializer *s,
-                          struct flink_value *out, struct err *err)
-{
-    RETURN_IF_ERR(flink_value_parts(d, FLINK_VALUE_RECORD, s->child_count, out, err));
-    for (size_t i = 0; i < s->child_count; i++) {
-        if (d->spent) {
-            out->part_count = i;
-            break;
-        }
-        RETURN_IF_ERR(read_value(d, s->children[i], &out->parts[i], err));
-        flink_value_set_name(&out->parts[i], flink_field_name(d->arena, i));
-    }
-    return RC_OK;
-}
-
-static enum rc read_row(struct flink_decoder *d, const struct flink_serializer *s,
-                        struct flink_value *out, struct err *err)
-{
-    static const char *const kinds[] = {"+I", "-U", "+U", "-D"};
-    size_t n = s->child_count, extra = s->flag ? 2 : 0, first = s->flag ? 1 : 0;
-    struct bytes mask;
-
-    RETURN_IF_ERR(reader_take(d->r, (n + extra + 7) / 8, &mask, "null mask", err));
-    RETURN_IF_ERR(flink_value_parts(d, FLINK_VALUE_RECORD, n + first, out, err));
-    if (s->flag) {
-        flink_value_set_text(d, &out->parts[0], "%s",
-                             kinds[(bit_of(mask, 0) ? 1 : 0) + (bit_of(mask, 1) ? 2 : 0)]);
-        out->parts[0].name = bytes_of_str("kind");
-    }
-    for (size_t i = 0; i < n; i++) {
-        struct flink_value *part = &out->parts[first + i];
-
-        if (d->spent) {
-            out->part_count = first + i;
-            break;
-        }
-        if (!bit_of(mask, extra + i))
-            RETURN_IF_ERR(read_value(d, s->children[i], part, err));
-        flink_value_set_name(part, flink_field_name(d->arena, i));
-    }
-    return RC_OK;
-}
-
-/* ---- objects --------------------------------------------------------------------------------- */
-
-static enum rc read_fields(struct flink_decoder *d, const struct flink_serializer *s,
-                           struct flink_value *out, struct err *err)
-{
-    bool null;
-
-    RETURN_IF_ERR(flink_value_parts(d, FLINK_VALUE_RECORD, s->child_count, out, err));
-    for (size_t i = 0; i < s->child_count; i++) {
-        if (d->spent) {
-            out->part_count = i;
-            break;
-        }
-        RETURN_IF_ERR(read_flag(d, "null flag of a field", &null, err));
-        if (!null)
-            RETURN_IF_ERR(read_value(d, s->children[i], &out->parts[i], err));
-        flink_value_set_name(&out->parts[i], s->names[i]);
-    }
-    return RC_OK;
-}
-
-/* All that is left, of a type that is not known. */
-static enum rc read_rest(struct flink_decoder *d, struct bytes class_name, struct flink_value *out,
-                         struct err *err)
-{
-    struct buf name = {0};
-    enum rc rc;
-
-    if (!d->open_ended) {
-        out->kind = FLINK_VALUE_OPAQUE;
-        d->spent = true;
-        return reader_take(d->r, reader_left(d->r), &out->text, "value", err);
-    }
-    buf_append_escaped(&name, class_name, 200);
-    rc = err_set(err, RC_UNSUPPORTED,
-                 "%s: the value at offset %zu, of %s, has no length: what stands behind it cannot be "
-                 "read",
-                 d->r->what, d->r->pos, buf_cstr(&name));
-    buf_release(&name);
-    return rc;
-}
-
-static enum rc read_subclass(struct flink_decoder *d, const struct flink_subclass *c,
-                             struct bytes class_name, struct flink_value *out, struct err *err)
-{
-    if (c == NULL || c->serializer == NULL)
-        return read_rest(d, class_name, out, err);
-    return read_value(d, c->serializer, out, err);
-}
-
-static enum rc read_pojo(struct flink_decoder *d, const struct flink_serializer *s,
-                         struct flink_value *out, struct err *err)
-{
-    const struct flink_subclass *found = NULL;
-    size_t at = d->r->pos;
-    struct bytes name;
-    uint8_t flags, tag;
-
-    RETURN_IF_ERR(reader_u8(d->r, &flags, "flags of an object", err));
-    switch (flags) {
-    case 1:
-        return RC_OK;
-    case 2:
-        return read_fields(d, s, out, err);
-    case 4:
-        RETURN_IF_ERR(data_utf(d->r, d->arena, &name, "class", err));
-        for (size_t i = 0; i < s->other_count; i++)
-            if (bytes_eq(s->others[i].class_name, name))
-                found = &s->others[i];
-        return read_subclass(d, found, name, out, err);
-    case 8:
-        RETURN_IF_ERR(reader_u8(d->r, &tag, "number of a class", err));
-        if (tag >= s->registered_count)
-            return data_fault(d->r, at, err, "class %u of %zu", tag, s->registered_count);
-        found = &s->registered[tag];
-        return read_subclass(d, found, found->class_name, out, err);
-    default:
-        return data_fault(d->r, at, err, "flags of an object: 0x%02x", flags);
-    }
-}
-
-static enum rc read_enum(struct flink_decoder *d, const struct flink_serializer *s,
-                         struct flink_value *out, struct err *err)
-{
-    size_t at = d->r->pos;
-    int32_t i;
-
-    RETURN_IF_ERR(data_i32(d->r, &i, "constant", err));
-    if (i < 0 || (size_t)i >= s->name_count)
-        return data_fault(d->r, at, err, "constant %d of %zu", i, s->name_count);
-    out->kind = FLINK_VALUE_TEXT;
-    out->text = s->names[i];
-    return RC_OK;
-}
-
-static enum rc read_named(struct flink_decoder *d, const char *const names[2],
-                          const struct flink_serializer *s, struct flink_value *out,
-                          struct err *err)
-{
-    RETURN_IF_ERR(flink_value_parts(d, FLINK_VALUE_RECORD, 2, out, err));
-    for (int i = 0; i < 2 && !d->spent; i++) {
-        RETURN_IF_ERR(read_value(d, s->children[i], &out->parts[i], err));
-        out->parts[i].name = bytes_of_str(names[i]);
-    }
-    if (out->parts[1].name.len == 0)
-        out->part_count = 1;
-    return RC_OK;
-}
-
-static enum rc read_timer(struct flink_decoder *d, const struct flink_serializer *s,
-                          struct flink_value *out, struct err *err)
-{
-    static const char *const names[] = {"timer", "key", "namespace"};
-    uint64_t bits;
-
-    RETURN_IF_ERR(flink_value_parts(d, FLINK_VALUE_RECORD, 3, out, err));
-    RETURN_IF_ERR(read_bits(d, 8, &bits, err));
-    set_integer(&out->parts[0], (int64_t)(bits ^ 1ull << 63)); /* so that bytes sort as times do */
-    for (size_t i = 0; i < 3; i++)
-        out->parts[i].name = bytes_of_str(names[i]);
-    for (size_t i = 0; i < 2 && !d->spent; i++)
-        RETURN_IF_ERR(read_value(d, s->children[i], &out->parts[1 + i], err));
-    return RC_OK;
-}
-
-static enum rc read_either(struct flink_decoder *d, const struct flink_serializer *s,
-                           struct flink_value *out, struct err *err)
-{
-    bool left;
-
-    RETURN_IF_ERR(read_flag(d, "side", &left, err));
-    RETURN_IF_ERR(flink_value_parts(d, FLINK_VALUE_RECORD, 1, out, err));
-    RETURN_IF_ERR(read_value(d, s->children[left ? 0 : 1], &out->parts[0], err));
-    out->parts[0].name = bytes_of_str(left ? "left" : "right");
-    return RC_OK;
-}
-
-static enum rc read_nullable(struct flink_decoder *d, const struct flink_serializer *s,
-                             struct flink_value *out, struct err *err)
-{
-    struct bytes padding;
-    bool null;
-
-    RETURN_IF_ERR(read_flag(d, "null flag", &null, err));
-    if (null)
-        return reader_take(d->r, (size_t)s->number, &padding, "padding", err);
-    return read_value(d, s->children[0], out, err);
-}
-
-static enum rc read_row_data(struct flink_decoder *d, const struct flink_serializer *s,
-                             struct flink_value *out, struct err *err)
-{
-    struct bytes row;
-
-    RETURN_IF_ERR(read_sized(d, "size of a row", &row, err));
-    return flink_row_data(d, s, row, d->r->pos - row.len, out, err);
 }
 
 static enum rc read_bytes(struct flink_decoder *d, enum flink_value_kind kind,
                           struct flink_value *out, struct err *err)
 {
     out->kind = kind;
-    return read_sized(d, "size", &out->text, err);
+    return flink_value_sized(d, "size", &out->text, err);
 }
 
 static enum rc read_byte_of_nothing(struct flink_decoder *d, struct err *err)
@@ -641,45 +357,8 @@ static enum rc read_byte_of_nothing(struct flink_decoder *d, struct err *err)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static enum rc read_composed(struct flink_decoder *d, const struct flink_serializer *s,
-                             struct flink_value *out, struct err *err)
-{
-    static const char *const ttl[] = {"last_access", "value"};
-
-    switch (s->coding) {
-    case FLINK_ARRAY:
-    case FLINK_OBJECT_ARRAY:
-    case FLINK_LIST:
-    case FLINK_LINKED_LIST:
-    case FLINK_SET:
-        return read_list(d, s, out, err);
-    case FLINK_MAP:
-        return read_map(d, s, out, err);
-    case FLINK_TUPLE:
-        return read_tuple(d, s, out, err);
-    case FLINK_ROW:
-        return read_row(d, s, out, err);
-    case FLINK_POJO:
-        return read_pojo(d, s, out, err);
-    case FLINK_ENUM:
-        return read_enum(d, s, out, err);
-    case FLINK_NULLABLE:
-        return read_nullable(d, s, out, err);
-    case FLINK_EITHER:
-        return read_either(d, s, out, err);
-    case FLINK_TTL:
-        return read_named(d, ttl, s, out, err);
-    case FLINK_TIMER:
-        return read_timer(d, s, out, err);
-    case FLINK_ROW_DATA:
-        return read_row_data(d, s, out, err);
-    default:
-        return read_rest(d, s->type.len > 0 ? s->type : s->snapshot_class, out, err);
-    }
-}
-
-static enum rc read_value(struct flink_decoder *d, const struct flink_serializer *s,
-                          struct flink_value *out, struct err *err)
+enum rc flink_value_part(struct flink_decoder *d, const struct flink_serializer *s,
+                         struct flink_value *out, struct err *err)
 {
     s = flink_serializer_bare(s);
     switch (s->coding) {
@@ -687,7 +366,7 @@ static enum rc read_value(struct flink_decoder *d, const struct flink_serializer
         bool v;
 
         out->kind = FLINK_VALUE_BOOL;
-        RETURN_IF_ERR(read_flag(d, "boolean", &v, err));
+        RETURN_IF_ERR(flink_value_flag(d, "boolean", &v, err));
         out->integer = v;
         return RC_OK;
     }
@@ -732,7 +411,7 @@ static enum rc read_value(struct flink_decoder *d, const struct flink_serializer
     case FLINK_STRING_DATA:
         return read_bytes(d, FLINK_VALUE_TEXT, out, err);
     default:
-        return read_composed(d, s, out, err);
+        return flink_value_composite(d, s, out, err);
     }
 }
 
@@ -742,7 +421,7 @@ enum rc flink_value_read(struct flink_decoder *d, const struct flink_serializer 
     *out = (struct flink_value){0};
     d->parts = 0;
     d->spent = false;
-    return read_value(d, s, out, err);
+    return flink_value_part(d, s, out, err);
 }
 
 enum rc flink_value_of(struct bytes b, const struct flink_serializer *s, struct arena *arena,

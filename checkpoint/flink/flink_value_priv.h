@@ -8,6 +8,19 @@
 enum rc flink_row_data(struct flink_decoder *d, const struct flink_serializer *s, struct bytes row,
                        size_t offset, struct flink_value *out, struct err *err);
 
+/* The next value, which is part of a larger one. */
+enum rc flink_value_part(struct flink_decoder *d, const struct flink_serializer *s,
+                         struct flink_value *out, struct err *err);
+/* The same, of a serializer that is made of others, or opaque. */
+enum rc flink_value_composite(struct flink_decoder *d, const struct flink_serializer *s,
+                              struct flink_value *out, struct err *err);
+/* What values are made of: bytes with their number in front, 0 or 1, a big-endian number. */
+enum rc flink_value_sized(struct flink_decoder *d, const char *what, struct bytes *out,
+                          struct err *err);
+enum rc flink_value_flag(struct flink_decoder *d, const char *what, bool *out, struct err *err);
+enum rc flink_value_bits(struct flink_decoder *d, uint32_t width, uint64_t *out, struct err *err);
+void flink_value_set_integer(struct flink_value *out, int64_t n);
+
 /* Room for parts; RC_LIMIT. */
 enum rc flink_value_parts(struct flink_decoder *d, enum flink_value_kind kind, size_t count,
                           struct flink_value *out, struct err *err);
