@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #define UNIT_BYTES 16u          /* rows begin at multiples of it */
+#define SLAB_BYTES_LEAST (16u << 10)
 #define SLAB_IDS_RESERVED 8192u /* free ids that each batch finds: 16 GiB of rows */
 
 enum {
@@ -195,15 +196,18 @@ static inline bool row_has_key(const struct row_cache *c, const struct row *r, s
            same_bytes((const uint8_t *)r + c->value_at + r->value_cap, key.data, key.len);
 }
 
+/* Of a row, in whole units. */
+static inline size_t row_size(const struct row_cache *c, size_t key_len, size_t value_len)
+{
+    return (c->value_at + key_len + value_len + UNIT_BYTES - 1) & ~(size_t)(UNIT_BYTES - 1);
+}
+
 /* row_cache.c */
 void rows_enter(struct row_cache *c); /* takes the mutex when a writer is at work */
 void rows_leave(struct row_cache *c);
-uint32_t row_alloc(struct row_cache *c, uint32_t key_len, uint32_t value_cap, bool cow);
-void slab_free(struct row_cache *c, uint32_t id);
 /* Rows of keys[from..to) into c->found, their hash tags into c->tags. */
 void rows_find(struct row_cache *c, const struct key_batch *keys, uint32_t from, uint32_t to);
 void rows_scratch(struct row_cache *c, uint32_t count); /* found and tags for so many keys */
-MUST_USE enum rc rows_check_room(const struct row_cache *c, struct err *err);
 /* A row in the index, its value not yet set. */
 uint32_t row_add(struct row_cache *c, uint32_t tag, struct bytes key, uint32_t value_cap);
 /* Room of a value's row, so that it fills whole units. */
@@ -212,6 +216,11 @@ uint32_t row_value_cap(const struct row_cache *c, size_t key_len, size_t value_l
  * known to be cached if it exists. false: the value would exceed the limit. */
 bool row_append(struct row_cache *c, uint32_t tag, struct bytes key, struct bytes more,
                 const struct row_append_rules *rules, size_t *had);
+
+/* row_cache_slab.c */
+uint32_t row_alloc(struct row_cache *c, uint32_t key_len, uint32_t value_cap, bool cow);
+void slab_free(struct row_cache *c, uint32_t id);
+MUST_USE enum rc rows_check_room(const struct row_cache *c, struct err *err);
 
 /* row_cache_index.c */
 uint32_t index_find(const struct row_cache *c, uint32_t tag, struct bytes key);
