@@ -2,6 +2,7 @@
 #include "checkpoint/flink/flink_draft.h"
 
 #include "checkpoint/flink/flink_convert.h"
+#include "checkpoint/flink/flink_fit.h"
 #include "checkpoint/flink/flink_source.h"
 #include "checkpoint/flink/flink_totals.h"
 #include "checkpoint/flink/flink_uid.h"
@@ -275,13 +276,37 @@ static void put_state(struct draft *d, const struct state_desc *w, const struct 
     put_columns(d, "value", asks, count, value_of(s, map), flink_totals_are(w));
 }
 
+/* The same types under the same name: no mapping is needed. */
+static bool goes_on_as_it_is(struct draft *d, const struct state_desc *w, const struct flink_source_state *s)
+{
+    struct buf differences = {0};
+    bool same = bytes_eq(s->state->name, bytes_of_str(w->name));
+
+    if (same)
+        flink_fit(s->key, s->state, w, d->arena, &differences);
+    same = same && differences.len == 0;
+    buf_release(&differences);
+    return same;
+}
+
 static void put_states(struct draft *d)
 {
-    buf_append_str(d->out, "    states:\n");
+    bool any = false;
+
     for (size_t i = 0; i < d->to->state_count; i++) {
         const struct state_desc *w = &d->to->states[i];
         const struct flink_source_state *s = source_of(d, w);
+        bool same = s != NULL && s->key != NULL && goes_on_as_it_is(d, w, s);
 
+        buf_append_str(d->out, same || any ? "" : "    states:\n");
+        any = any || !same;
+        if (same) {
+            buf_append_str(d->out, "    # ");
+            put_comment(d->out, w->name);
+            buf_append_str(d->out, " goes on as it is: its types are the same\n");
+            d->mentioned[s - d->states] = true;
+            continue;
+        }
         if (s != NULL && s->key != NULL && value_of(s, w->kind == STATE_MAP) != NULL) {
             put_state(d, w, s);
             d->mentioned[s - d->states] = true;

@@ -146,6 +146,8 @@ def negative_values_of_rows_that_fit_as_they_are_stay_negative(where, backend):
     path = snapshot(where, "least")
     came = came_so_far(path)
     os.makedirs(where + "/run", exist_ok=True)
+    with open(draft(where, path, job(where, "least", came + 1, backend, 2)), encoding="utf-8") as f:
+        check("\n    # accState goes on as it is: its types are the same\n" in f.read(), "what the draft says")
     write(where + "/mapping.yaml", "operators: [{id: 8169645948178b87f8ca664b8ebcd2e2, operator: totals}]\n")
     run = Job(where, job(where, "least", came + 1, backend, 2), ["-n", "-s", path, "--mapping", where + "/mapping.yaml"])
     same(run.wait(), 0, "exit code; " + run.said())
