@@ -4,7 +4,6 @@
 
 #include "checkpoint/inspect.h"
 #include "checkpoint/orphans_search.h"
-#include "job/cli/host.h"
 #include "job/cli/mapping_draft.h"
 #include "job/cli/meter.h"
 #include "job/cli/rebase.h"
@@ -71,7 +70,6 @@ int verb_inspect(struct cli *cli, int argc, char **argv)
         {.name = "--mapping",
          .help = "a draft of the file for run --mapping, of a snapshot of Flink's, instead"},
         {.name = "--job", .value = "JOB.sql", .help = "the job that --mapping is for"},
-        HOST_CONFIG_OPTIONS,
         REBASE_OPTION,
     };
     struct inspect_options how = {.describe = list_item_describe, .outside = leftover_parts};

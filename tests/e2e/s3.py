@@ -449,8 +449,8 @@ def secrets_stay_secret_and_trouble_is_told(where):
     config = json.dumps(job.get("/jobs/%s/config" % job.jid)) + json.dumps(job.get("/jobs/%s/checkpoints" % job.jid))
     job.kill()
     keys = ["-D", "s3.access-key=" + access, "-D", "s3.secret-key=" + secret]
-    told = varve("inspect", "--json", newest(s), *keys)[1]
-    check("execution.checkpointing.dir" in told, "the settings of the job", told)
+    code, told, err = varve("inspect", "--json", newest(s), *keys)
+    check(code == 0 and "execution.checkpointing.dir" in told, "the settings of the job", code, told, err)
     for text in (config, told, job.err, job.out):
         check(secret not in text, "the secret is told", text)
     for k in s.keys():
