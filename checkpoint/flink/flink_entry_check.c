@@ -5,16 +5,27 @@
 #include "checkpoint/flink/flink_hash.h"
 #include "checkpoint/flink/flink_key.h"
 
-#define ROWS_TRIED 4u
+#define CHANCE_BITS 28u /* that rows of another hash fit by chance: 1 in 2^28 */
 #define SHOWN_MAX 100u /* bytes of a name or a key, in a message */
 
 struct flink_entry_check {
     const struct flink_states *states;
     uint32_t key_group_count;
     struct arena *arena; /* of one entry */
-    unsigned rows_fit;
+    unsigned rows_fit, rows_tried; /* tried: as many as tell, each once: of a map a key comes again and again */
+    uint32_t tried[CHANCE_BITS];   /* hashes of those that fit */
     bool rows_differ;
 };
+
+/* Of few key groups more rows are needed. */
+static unsigned rows_that_tell(uint32_t key_group_count)
+{
+    unsigned bits = 1;
+
+    while (bits < CHANCE_BITS && key_group_count >> (bits + 1) != 0)
+        bits++;
+    return (CHANCE_BITS + bits - 1) / bits;
+}
 
 struct flink_entry_check *flink_entry_check_new(const struct flink_states *states,
                                                 uint32_t key_group_count)
@@ -23,6 +34,7 @@ struct flink_entry_check *flink_entry_check_new(const struct flink_states *state
 
     c->states = states;
     c->key_group_count = key_group_count;
+    c->rows_tried = rows_that_tell(key_group_count);
     c->arena = arena_new(0);
     return c;
 }
@@ -97,6 +109,15 @@ static enum flink_verdict unreadable(struct flink_entry_check *c, const struct f
 
 /* ---- an entry -------------------------------------------------------------------------------- */
 
+static void note_row(struct flink_entry_check *c, uint32_t hash, bool fits)
+{
+    c->rows_differ = !fits;
+    for (unsigned i = 0; i < c->rows_fit; i++)
+        if (c->tried[i] == hash)
+            return;
+    c->tried[c->rows_fit++] = hash;
+}
+
 /* false: its hash is its own class's affair. */
 static bool group_of(struct flink_entry_check *c, const struct flink_key *key, uint32_t *group)
 {
@@ -108,9 +129,8 @@ static bool group_of(struct flink_entry_check *c, const struct flink_key *key, u
     if (!row && !flink_hash(c->states->key, &key->key, &hash))
         return false;
     *group = keygroup_of_hash(hash, c->key_group_count);
-    if (row && c->rows_fit < ROWS_TRIED) {
-        c->rows_differ = *group != key->key_group;
-        c->rows_fit++;
+    if (row && c->rows_fit < c->rows_tried) {
+        note_row(c, hash, *group == key->key_group);
         return false;
     }
     return true;

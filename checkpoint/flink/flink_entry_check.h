@@ -3,7 +3,7 @@
  *
  * A key's group is known where Java's hash of it is (flink_hash.h). Rows of SQL have a hash of their
  * own bytes; of rows that a program put together itself they have another, which cannot be seen: so
- * the first few decide. No I/O; memory: one entry; thread: one owner.
+ * the first few keys decide, as many as chance does not make fit. No I/O; memory: one entry; thread: one owner.
  */
 #ifndef VARVE_CHECKPOINT_FLINK_FLINK_ENTRY_CHECK_H
 #define VARVE_CHECKPOINT_FLINK_FLINK_ENTRY_CHECK_H

@@ -39,11 +39,17 @@ static uint32_t hash_of_real(const struct flink_value *v)
     return hash_of_long(d != d ? 0x7ff8000000000000ull : bits);
 }
 
+/* Flink's own tuples: a class that was derived from one may have a hash of its own. */
+static bool is_plain_tuple(const struct flink_serializer *s)
+{
+    return bytes_start_with(s->type, bytes_of_str("org.apache.flink.api.java.tuple.Tuple"));
+}
+
 static bool hash_of_tuple(const struct flink_serializer *s, const struct flink_value *v,
                           uint32_t *hash)
 {
     *hash = 0;
-    if (v->part_count != s->child_count)
+    if (v->part_count != s->child_count || !is_plain_tuple(s))
         return false;
     for (size_t i = 0; i < s->child_count; i++) {
         uint32_t part;
@@ -53,6 +59,12 @@ static bool hash_of_tuple(const struct flink_serializer *s, const struct flink_v
         *hash = i == 0 ? part : 31 * *hash + part;
     }
     return true;
+}
+
+/* LongValue and its like lie in bytes as Long does, but three of them hash otherwise. */
+static bool is_value_class(const struct flink_serializer *s)
+{
+    return bytes_end_with(s->snapshot_class, bytes_of_str("ValueSerializerSnapshot"));
 }
 
 bool flink_hash(const struct flink_serializer *s, const struct flink_value *v, uint32_t *hash)
@@ -65,7 +77,7 @@ bool flink_hash(const struct flink_serializer *s, const struct flink_value *v, u
         return true;
     switch (s->coding) {
     case FLINK_BOOLEAN:
-        *hash = v->integer ? 1231 : 1237;
+        *hash = is_value_class(s) ? v->integer != 0 : v->integer ? 1231 : 1237;
         return true;
     case FLINK_BYTE:
     case FLINK_SHORT:
@@ -73,11 +85,11 @@ bool flink_hash(const struct flink_serializer *s, const struct flink_value *v, u
         *hash = (uint32_t)v->integer;
         return true;
     case FLINK_LONG:
-        *hash = hash_of_long((uint64_t)v->integer);
+        *hash = hash_of_long((uint64_t)v->integer) + (is_value_class(s) ? 43 : 0);
         return true;
     case FLINK_FLOAT:
     case FLINK_DOUBLE:
-        *hash = hash_of_real(v);
+        *hash = hash_of_real(v) + (is_value_class(s) && !v->single ? 31 : 0);
         return true;
     case FLINK_CHAR:
     case FLINK_STRING:

@@ -5,6 +5,7 @@
 #include "checkpoint/flink/flink_prove_deep.h"
 
 #include "backend/rocks.h"
+#include "checkpoint/flink/flink_entry_check.h"
 #include "tests/lib/check_ext.h"
 #include "tests/lib/flink_bytes.h"
 #include "tests/lib/tmpdir.h"
@@ -314,6 +315,81 @@ START_TEST(a_key_too_short_for_its_group_is_a_fault)
 }
 END_TEST
 
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static const struct flink_serializer row = {.coding = FLINK_ROW_DATA, .number = 1, .length = FLINK_VARIABLE};
+static const struct flink_serializer no_namespace = {.coding = FLINK_VOID_NAMESPACE};
+static const struct flink_serializer number = {.coding = FLINK_INT, .length = 4};
+static struct flink_state row_state = {
+    .type = FLINK_TYPE_VALUE, .namespace = &no_namespace, .value = &number};
+static const struct flink_states row_states = {.key = &row, .count = 1, .states = &row_state};
+
+/* The group of a BinaryRowData of one number, and the key with it in front that many groups further. */
+static struct bytes row_key(uint64_t n, uint32_t groups, uint32_t further)
+{
+    struct buf b = {0};
+    struct bytes kept;
+
+    buf_append_u8(&b, 0);
+    buf_append_be32(&b, 16);
+    buf_append_le64(&b, 0);
+    buf_append_le64(&b, n);
+    b.data[0] = (uint8_t)((keygroup_of_hash(keygroup_row_hash(bytes_of(b.data + 5, 16)), groups) + further) % groups);
+    buf_append_u8(&b, 0);
+    kept = arena_bytes_copy(arena, buf_bytes(&b));
+    buf_release(&b);
+    return kept;
+}
+
+static enum flink_verdict check_row(struct flink_entry_check *c, struct bytes key)
+{
+    struct bytes value = bytes_of("\0\0\0\1", 4);
+    struct err why = {0};
+
+    return flink_entry_check(c, &row_state, key, &value, &why);
+}
+
+START_TEST(rows_that_hash_as_their_bytes_are_judged)
+{
+    struct flink_entry_check *c = flink_entry_check_new(&row_states, GROUPS);
+
+    for (uint64_t n = 0; n < 4; n++)
+        ck_assert_int_eq(check_row(c, row_key(n, GROUPS, 0)), FLINK_ENTRY_FINE);
+    ck_assert_int_eq(check_row(c, row_key(9, GROUPS, 1)), FLINK_ENTRY_GROUP);
+    flink_entry_check_free(c);
+}
+END_TEST
+
+/* A map has an entry for each of a key's: one key that fits by chance says nothing of the others. */
+START_TEST(one_row_that_fits_is_one_however_often_it_comes)
+{
+    struct flink_entry_check *c = flink_entry_check_new(&row_states, GROUPS);
+
+    for (int i = 0; i < 100; i++)
+        ck_assert_int_eq(check_row(c, row_key(1, GROUPS, 0)), FLINK_ENTRY_FINE);
+    ck_assert_int_eq(check_row(c, row_key(2, GROUPS, 7)), FLINK_ENTRY_FINE);
+    ck_assert_int_eq(check_row(c, row_key(3, GROUPS, 7)), FLINK_ENTRY_FINE);
+    flink_entry_check_free(c);
+}
+END_TEST
+
+/* Of two groups every second row fits by chance. */
+START_TEST(of_few_key_groups_more_rows_are_needed)
+{
+    struct flink_entry_check *c = flink_entry_check_new(&row_states, 2);
+
+    for (uint64_t n = 0; n < 12; n++)
+        ck_assert_int_eq(check_row(c, row_key(n, 2, 0)), FLINK_ENTRY_FINE);
+    ck_assert_int_eq(check_row(c, row_key(12, 2, 1)), FLINK_ENTRY_FINE);
+    flink_entry_check_free(c);
+    c = flink_entry_check_new(&row_states, 2);
+    for (uint64_t n = 0; n < 28; n++)
+        ck_assert_int_eq(check_row(c, row_key(n, 2, 0)), FLINK_ENTRY_FINE);
+    ck_assert_int_eq(check_row(c, row_key(28, 2, 1)), FLINK_ENTRY_GROUP);
+    flink_entry_check_free(c);
+}
+END_TEST
+
 TEST_MAIN("flink_prove_deep", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, what_lies_where_it_belongs_is_no_fault);
           tcase_add_test(tc, a_key_in_a_group_that_is_not_its_own_is_named_with_its_file);
@@ -322,4 +398,7 @@ TEST_MAIN("flink_prove_deep", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, a_key_that_its_serializers_do_not_write_is_shown_in_hex);
           tcase_add_test(tc, entries_outside_the_handle_are_counted_and_no_fault);
           tcase_add_test(tc, entries_outside_that_no_rescale_leaves_are_faults);
-          tcase_add_test(tc, a_key_too_short_for_its_group_is_a_fault);)
+          tcase_add_test(tc, a_key_too_short_for_its_group_is_a_fault);
+          tcase_add_test(tc, rows_that_hash_as_their_bytes_are_judged);
+          tcase_add_test(tc, one_row_that_fits_is_one_however_often_it_comes);
+          tcase_add_test(tc, of_few_key_groups_more_rows_are_needed);)
