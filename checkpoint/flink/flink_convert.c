@@ -7,8 +7,10 @@
 #include "checkpoint/flink/flink_totals.h"
 #include "checkpoint/state_types.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define FAULT_MAX 1024
 
@@ -148,14 +150,37 @@ static bool told(struct making *m, const struct mapped_column *c)
     return before;
 }
 
-static void check_literal(struct making *m, const struct mapped_column *c,
-                          const struct convert_column *column)
+/* A number that was written down for a FLOAT or DOUBLE is the nearest one of these, as in SQL. */
+static void make_real(struct flink_value *v, const struct cast_type *t)
 {
+    bool single = t->word == CAST_FLOAT;
+    double real;
+
+    if ((!single && t->word != CAST_DOUBLE) ||
+        (v->kind != FLINK_VALUE_INTEGER && v->kind != FLINK_VALUE_NUMBER))
+        return;
+    real = v->kind == FLINK_VALUE_INTEGER ? (double)v->integer
+           : single                       ? (double)strtof((const char *)v->text.data, NULL)
+                                          : strtod((const char *)v->text.data, NULL);
+    if (single)
+        real = (double)(float)real;
+    if (isfinite(real))
+        *v = (struct flink_value){.kind = FLINK_VALUE_REAL, .single = single, .real = real};
+}
+
+/* Once it is known where null is no total. What is counted is whether there is a literal. */
+static void check_literal(struct making *m, const struct mapped_column *c,
+                          struct convert_column *column)
+{
+    const char *space = column->name[0] == '\0' ? "" : " ";
     struct cast_value value;
     struct err err = {0};
 
+    if (column->source.root != FLINK_ROOT_LITERAL || column->part == PART_COUNTED)
+        return;
+    make_real(&column->source.literal, &column->type);
     if (flink_cast(&column->source.literal, &column->type, &value, &err) != RC_OK && !told(m, c))
-        fault(m, c->source, "%s %s: %s", m->what, column->name, err.msg);
+        fault(m, c->source, "%s%s%s: %s", m->what, space, column->name, err.msg);
 }
 
 static const char *in_words(struct making *m, const struct flink_serializer *s)
@@ -169,8 +194,9 @@ static const char *in_words(struct making *m, const struct flink_serializer *s)
     return out;
 }
 
-static void plan_column(struct making *m, const struct type_column *wanted,
-                        struct convert_column *out)
+/* The source, of a literal to be checked yet; NULL: it is none, which was said. */
+static const struct mapped_column *plan_column(struct making *m, const struct type_column *wanted,
+                                               struct convert_column *out)
 {
     const char *space = wanted->name[0] == '\0' ? "" : " ";
     const struct mapped_column *c;
@@ -180,27 +206,27 @@ static void plan_column(struct making *m, const struct type_column *wanted,
     if (!cast_type_parse(wanted->type, &out->type)) {
         fault(m, m->mapped->at, "%s%s%s: nothing is converted into a %s", m->what, space,
               wanted->name, wanted->type);
-        return;
+        return NULL;
     }
     out->type.nullable = out->type.nullable && may_be_null(m, wanted->name);
     c = source_of(m, wanted->name, out);
     if (c == NULL) {
         fault(m, m->mapped->at, "%s%s%s, a %s, comes from nowhere", m->what, space, wanted->name,
               wanted->type);
-        return;
+        return NULL;
     }
     if (!flink_path_find(c->source, m->roots, m->arena, &out->source, &why)) {
         if (!told(m, c))
             fault(m, c->source, "%s%s%s: %s", m->what, space, wanted->name, buf_cstr(&why));
-    } else if (out->source.root == FLINK_ROOT_LITERAL) {
-        check_literal(m, c, out);
-    } else {
+        c = NULL;
+    } else if (out->source.root != FLINK_ROOT_LITERAL) {
         out->wrote = in_words(m, out->source.leaf);
         if (out->part != PART_COUNTED && !flink_cast_fits(out->source.leaf, &out->type) && !told(m, c))
             fault(m, c->source, "%s%s%s: no %s is made of what %s wrote", m->what, space,
                   wanted->name, out->type.text, out->wrote);
     }
     buf_release(&why);
+    return c;
 }
 
 /* A total that is null says so by its count. */
@@ -288,6 +314,7 @@ static const struct mapped_columns *as_it_is(struct making *m, enum flink_root r
 static void plan_shape(struct making *m, const char *what, enum flink_root root, const char *type,
                        const struct mapped_columns *mapped, struct convert_shape *out)
 {
+    const struct mapped_column **sources;
     enum field_kind *kinds;
 
     m->what = what;
@@ -305,15 +332,19 @@ static void plan_shape(struct making *m, const char *what, enum flink_root root,
     m->told = ARENA_ARRAY(m->arena, mapped->count + 1, bool);
     out->count = m->wanted_count;
     out->columns = ARENA_ARRAY(m->arena, out->count + 1, struct convert_column);
+    sources = ARENA_ARRAY(m->arena, out->count + 1, const struct mapped_column *);
     kinds = ARENA_ARRAY(m->arena, out->count + 1, enum field_kind);
     for (size_t i = 0; i < out->count; i++) {
-        plan_column(m, &m->wanted[i], &out->columns[i]);
+        sources[i] = plan_column(m, &m->wanted[i], &out->columns[i]);
         kinds[i] = out->columns[i].part == PART_WHOLE ? cast_type_field(&out->columns[i].type)
                                                       : FIELD_I64;
         if (m->totals && kinds[i] < FIELD_I64) /* totals have all of the slot (accumulator.h) */
             kinds[i] = FIELD_I64;
     }
     join_counts(m, out);
+    for (size_t i = 0; i < out->count; i++)
+        if (sources[i] != NULL)
+            check_literal(m, sources[i], &out->columns[i]);
     check_used(m);
     row_layout_init(&out->layout, kinds, (uint32_t)out->count);
 }

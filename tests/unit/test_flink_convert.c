@@ -135,6 +135,7 @@ static const struct {
     {"{from: s, to: accState, key: {word: null, num: 1}, value: {COUNT(*): null, SUM(d): 1}}", "value COUNT(*): null is no BIGINT"},
     {"{from: s, to: accState, key: {word: null, num: 1}, value: {COUNT(*): 1, SUM(d): value.at}}", "value SUM(d)$DECIMAL(10, 2)$low: no total is made of what "},
     {"{from: s, to: accState, key: {word: null, num: 1}, value: {COUNT(*): 1}}", "value SUM(d)$DECIMAL(10, 2)$low, a BIGINT, comes from nowhere"},
+    {"{from: s, to: accState, key: {word: null, num: 1}, value: {COUNT(*): 1, SUM(d): 1.234}}", "value SUM(d)$DECIMAL(10, 2)$low: 1.234 is no total: it has more digits"},
     {"{from: s, to: accState, key: {word: null, num: 1}, value: value}", "value COUNT(*), a BIGINT, comes from nowhere"},
 };
 
@@ -229,6 +230,53 @@ START_TEST(least_and_greatest_values_fill_their_slots)
 }
 END_TEST
 
+/* As SQL takes them: a sum that is null or has digits behind its point, and numbers for reals. */
+START_TEST(what_is_written_down_for_a_column_goes_there)
+{
+    struct state_desc wanted = totals;
+    struct flink_state wrote = wrote_value();
+    struct flink_value key_values[] = {part("f0", FLINK_VALUE_TEXT, 0, "a"), part("f1", FLINK_VALUE_INTEGER, 1, "")};
+    struct flink_key key = {.key = {.kind = FLINK_VALUE_RECORD, .part_count = 2, .parts = key_values}};
+    struct flink_entry entry = {.value = {.kind = FLINK_VALUE_RECORD}};
+    const enum field_kind kinds[] = {FIELD_I64, FIELD_I64, FIELD_I64, FIELD_F64, FIELD_I64, FIELD_F64, FIELD_I64};
+    struct buf said = {0}, k = {0}, v = {0};
+    const struct flink_convert *c;
+    struct row_layout layout;
+    struct err err = {0};
+    bool none;
+
+    row_layout_init(&layout, kinds, ARRAY_LEN(kinds));
+    wanted.value_type = "ROW<`SUM(d)$DECIMAL(10, 2)$low` BIGINT, `SUM(d)$DECIMAL(10, 2)$high` BIGINT, `SUM(d)$DECIMAL(10, 2)$count` BIGINT, "
+                        "`SUM(x)$sum` DOUBLE, `SUM(x)$count` BIGINT, `SUM(y)$sum` DOUBLE, `SUM(y)$count` BIGINT>";
+    c = made("{from: s, to: accState, key: {word: key.f0, num: key.f1}, value: {SUM(d): -12.5, SUM(x): 1.5, SUM(y): null}}", &wrote, &wanted, &said);
+    ck_assert_str_eq(buf_cstr(&said), "");
+    ck_assert_ok(flink_convert_entry(c, &key, &entry, &k, &v, &none, &err));
+    ck_assert_int_eq(binary_row_int(&layout, v.data + 4, 0), -1250);
+    ck_assert_int_eq(binary_row_int(&layout, v.data + 4, 1), -1);
+    ck_assert_int_eq(binary_row_int(&layout, v.data + 4, 2), 1);
+    ck_assert(binary_row_f64(&layout, v.data + 4, 3) == 1.5);
+    ck_assert_int_eq(binary_row_int(&layout, v.data + 4, 4), 1);
+    ck_assert(!binary_row_is_null(v.data + 4, 5) && binary_row_f64(&layout, v.data + 4, 5) == 0);
+    ck_assert_int_eq(binary_row_int(&layout, v.data + 4, 6), 0);
+    c = made("{from: s, to: accState, key: {word: key.f0, num: key.f1}, value: {SUM(d): null, SUM(x): 7, SUM(y): -0.1}}", &wrote, &wanted, &said);
+    ck_assert_str_eq(buf_cstr(&said), "");
+    ck_assert_ok(flink_convert_entry(c, &key, &entry, &k, &v, &none, &err));
+    ck_assert_int_eq(binary_row_int(&layout, v.data + 4, 0), 0);
+    ck_assert_int_eq(binary_row_int(&layout, v.data + 4, 2), 0);
+    ck_assert(binary_row_f64(&layout, v.data + 4, 3) == 7 && binary_row_f64(&layout, v.data + 4, 5) == -0.1);
+    wanted.value_type = "ROW<`f` FLOAT, `g` FLOAT>";
+    wanted.name = "other";
+    c = made("{from: s, to: other, key: {word: key.f0, num: key.f1}, value: {f: 0.1, g: 3}}", &wrote, &wanted, &said);
+    ck_assert_str_eq(buf_cstr(&said), "");
+    ck_assert_ok(flink_convert_entry(c, &key, &entry, &k, &v, &none, &err));
+    row_layout_init(&layout, (const enum field_kind[]){FIELD_F32, FIELD_F32}, 2);
+    ck_assert(binary_row_f32(&layout, v.data + 4, 0) == 0.1f && binary_row_f32(&layout, v.data + 4, 1) == 3.0f);
+    buf_release(&said);
+    buf_release(&k);
+    buf_release(&v);
+}
+END_TEST
+
 START_TEST(a_map_keeps_its_nulls_and_its_times)
 {
     static const struct state_desc seen = {.name = "distinctAcc_COUNT(DISTINCT x)", .kind = STATE_MAP, .key_type = "ROW<`k` INT>", .namespace_type = "VOID",
@@ -299,5 +347,6 @@ TEST_MAIN("flink_convert", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, kind_windows_and_time_to_live_have_to_match);
           tcase_add_test(tc, a_count_that_is_asked_for_is_not_made_up);
           tcase_add_test(tc, least_and_greatest_values_fill_their_slots);
+          tcase_add_test(tc, what_is_written_down_for_a_column_goes_there);
           tcase_add_test(tc, a_map_keeps_its_nulls_and_its_times);
           tcase_add_test(tc, what_has_to_be_said_of_totals_is_said_by_calls);)
