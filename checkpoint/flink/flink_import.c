@@ -168,11 +168,13 @@ static enum rc take_lists(struct flink_import *i, struct imported *op,
 
         *out = (struct list_state){.name = flink_c_text(i->arena, list->name),
                                    .mode = modes[list->mode]};
-        rc = take_items(i, op, lists, list, out, &bytes, err);
-        if (rc == RC_OK && drop)
+        if (drop) {
             leave(i, op->from, true, "%s state \"%s\" of subtask %" PRIu32 ": as the mapping says",
                   flink_mode_str(list->mode), out->name, from->index);
-        else if (rc == RC_OK && !bytes)
+            continue;
+        }
+        rc = take_items(i, op, lists, list, out, &bytes, err);
+        if (rc == RC_OK && !bytes)
             leave(i, op->from, false, "%s state \"%s\" of subtask %" PRIu32 ": its items are no byte arrays",
                   flink_mode_str(list->mode), out->name, from->index);
         else

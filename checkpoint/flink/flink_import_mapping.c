@@ -214,6 +214,31 @@ void import_check_met(struct flink_import *i, const struct imported *op)
                    op->mapped->drops[k].name);
 }
 
+/* The operator of the snapshot that is called so; NULL: none. */
+static const struct flink_operator *called(const struct flink_import *i, const char *uid, const char *id)
+{
+    const struct flink_metadata *meta = &i->request.snapshot->meta;
+
+    for (size_t k = 0; k < meta->operator_count; k++)
+        if (is_called(&meta->operators[k], uid, id))
+            return &meta->operators[k];
+    return NULL;
+}
+
+static void check_drop_met(struct flink_import *i, const struct mapped_name *drop)
+{
+    const struct flink_operator *op = called(i, drop->name, drop->name);
+    const struct mapped_operator *mapped = op == NULL ? NULL : import_mapped(i, op);
+
+    if (op == NULL)
+        misfit(i, drop->at, "the snapshot has no operator \"%s\" to drop", drop->name);
+    else if (mapped != NULL)
+        misfit(i, drop->at, "operator \"%s\" is to be dropped, but line %u lets it go on", drop->name,
+               mapped->at->line);
+    else
+        misfit(i, drop->at, "operator \"%s\" is to be dropped already, by its uid or id", drop->name);
+}
+
 void import_check_mapping(struct flink_import *i)
 {
     const struct flink_mapping *m = i->request.mapping;
@@ -223,13 +248,16 @@ void import_check_mapping(struct flink_import *i)
     for (size_t k = 0; k < meta->operator_count; k++)
         uids[k] = flink_c_text(i->arena, meta->operators[k].uid);
     for (size_t k = 0; m != NULL && k < m->operator_count; k++)
-        if (!i->operator_found[k])
+        if (!i->operator_found[k] && called(i, m->operators[k].uid, m->operators[k].id) != NULL)
+            misfit(i, m->operators[k].at, "this operator stands already in line %u, by its uid or id",
+                   import_mapped(i, called(i, m->operators[k].uid, m->operators[k].id))->at->line);
+        else if (!i->operator_found[k])
             misfit(i, m->operators[k].at, "the snapshot has no operator of that %s%s (varve inspect lists "
                    "them)", m->operators[k].uid != NULL ? "uid" : "id",
                    m->operators[k].uid != NULL ? hint(i, m->operators[k].uid, uids, meta->operator_count) : "");
     for (size_t k = 0; m != NULL && k < m->drop_count; k++)
         if (!i->drop_found[k])
-            misfit(i, m->drops[k].at, "the snapshot has no operator \"%s\" to drop", m->drops[k].name);
+            check_drop_met(i, &m->drops[k]);
 }
 
 const char **flink_import_converted(const struct flink_import *i, struct arena *arena, size_t *count)

@@ -185,6 +185,7 @@ out:
 static enum rc next_sorted(struct writing *w, struct err *err)
 {
     uint16_t before = w->index;
+    const struct state_desc *d;
     struct buf text = {0};
     enum rc rc;
 
@@ -193,11 +194,15 @@ static enum rc next_sorted(struct writing *w, struct err *err)
     RETURN_IF_ERR(flink_sorter_next(w->sorter, &w->index, &w->key, &w->value, err));
     if (w->key.data == NULL || before != w->index || !bytes_eq(w->key, buf_bytes(&w->last_key)))
         return RC_OK;
-    if (w->op->converts[w->index] != NULL)
-        flink_convert_print_key(w->op->converts[w->index], w->key, &text);
+    d = &w->op->states[w->index];
+    if (w->op->converts[w->index] == NULL)
+        return err_set(err, RC_CORRUPT, "operator \"%s\", state \"%s\": an entry is there twice",
+                       w->op->to->name, d->name);
+    flink_convert_print_key(w->op->converts[w->index], w->key, &text);
     rc = err_set(err, RC_INVALID,
-                 "operator \"%s\", state \"%s\": two keys of Flink's become one of the job's: %.200s",
-                 w->op->to->name, w->op->states[w->index].name, buf_cstr(&text));
+                 "operator \"%s\", state \"%s\": two %s of Flink's become one of the job's: %s%.200s",
+                 w->op->to->name, d->name, d->kind == STATE_MAP ? "entries of maps" : "keys",
+                 d->kind == STATE_MAP ? "a map key below " : "", buf_cstr(&text));
     buf_release(&text);
     return rc;
 }

@@ -84,6 +84,11 @@ static enum rc take_names(struct reading *r, const struct yaml_node *node, size_
     for (size_t i = 0; i < *count; i++) {
         names[i].at = &node->items[i];
         RETURN_IF_ERR(take_text(r, names[i].at, "an item of drop", &names[i].name));
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(names[k].name, names[i].name) == 0)
+                return yaml_tree_fault(r->err, r->file, names[i].at,
+                                       "\"%s\" is to be dropped already, by line %u", names[i].name,
+                                       names[k].at->line);
     }
     return RC_OK;
 }

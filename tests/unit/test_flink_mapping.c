@@ -88,6 +88,7 @@ static const struct {
     {OP "  states: [{from: x, to: y, key: {a: }}]\n", "a path such as"},
     {OP "  drop: x\n", "m.yaml:4:9: drop is a list"},
     {"drop: [[x]]\n", "m.yaml:1:8: an item of drop must be a text"},
+    {OP "  drop: [x, y, x]\n", "m.yaml:4:16: \"x\" is to be dropped already, by line 4"},
     {"drop: [x]\ndrop: [y]\n", "m.yaml:2:1: drop stands already in line 1"},
     {"drop: [&a x, *a]\n", "m.yaml:1:14: aliases"},
     {"drop: [\"a\\0b\"]\n", "a NUL character"},
