@@ -92,14 +92,14 @@ int verb_inspect(struct cli *cli, int argc, char **argv)
          args_get(&args, "--digests")->given))
         return cli_error(cli, EXIT_USAGE, "--mapping drafts a file instead of a report: it goes without "
                                           "--html, --json, --files and --digests");
+    if (rebase_parse(cli, &args, &cli->rebase, &err) != RC_OK)
+        return cli_fail(cli, &err);
     if (args_get(&args, "--mapping")->given)
         return cli_finish_output(cli, mapping_draft(cli, &args, args.positional[0],
                                                     args_get(&args, "--job")->text));
     page = args_get(&args, "--html")->given ? args_get(&args, "--html")->text : NULL;
     if (page != NULL && cli->json)
         return cli_error(cli, EXIT_USAGE, "--html writes a page, --json a text: give one of them");
-    if (rebase_parse(cli, &args, &cli->rebase, &err) != RC_OK)
-        return cli_fail(cli, &err);
     how.rebase = &cli->rebase;
     how.form = cli->json ? INSPECT_JSON : INSPECT_TEXT;
     how.files = args_get(&args, "--files")->given;

@@ -2,6 +2,7 @@
 #include "job/cli/mapping_draft.h"
 
 #include "job/cli/host.h"
+#include "job/cli/rebase.h"
 #include "job/runtime/restore_flink.h"
 #include "job/sql/parser.h"
 
@@ -74,13 +75,18 @@ int mapping_draft(struct cli *cli, const struct args *args, const char *path, co
     struct config *config = NULL;
     struct buf text = {0};
     struct err err = {0};
+    const struct arg_option *rebase = args_get(args, "--rebase");
     enum rc rc = host_config(cli, args, &config, &err);
 
+    if (rc == RC_OK && rebase->given)
+        rc = config_set(config, CONFIG_COMMAND_LINE, option_at(OPT_RESTORE_REBASE)->key,
+                        rebase_join(cli, rebase), &err);
     if (rc == RC_OK && job_file != NULL)
         rc = draft_for_script(cli, config, path, job_file, &err);
     else if (rc == RC_OK)
         rc = restore_flink_draft(&cli->env, config, NULL, path, &text, &err);
-    cli_print_bytes(buf_bytes(&text));
+    if (rc == RC_OK) /* half a mapping is none */
+        cli_print_bytes(buf_bytes(&text));
     buf_release(&text);
     config_free(config);
     return rc == RC_OK ? EXIT_DONE : cli_fail(cli, &err);

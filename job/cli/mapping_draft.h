@@ -5,7 +5,7 @@
 #include "job/cli/cli.h"
 
 /* Of the snapshot at `path` and the first INSERT of a script (NULL: of no job), on stdout. The exit
- * code. args: those of cli_begin, which has -c and -D. */
+ * code. args: those of cli_begin, which has -c and -D, and REBASE_OPTION. */
 int mapping_draft(struct cli *cli, const struct args *args, const char *path, const char *job_file);
 
 #endif

@@ -15,3 +15,15 @@ enum rc rebase_parse(struct cli *cli, const struct args *args, struct rebase *ou
     }
     return RC_OK;
 }
+
+const char *rebase_join(struct cli *cli, const struct arg_option *o)
+{
+    struct buf all = {0};
+    const char *text;
+
+    for (uint32_t i = 0; i < o->count; i++)
+        buf_printf(&all, "%s%c", o->all[i], i + 1 < o->count ? REBASE_SEPARATOR : ' ');
+    text = arena_strndup(cli->arena, buf_cstr(&all), all.len - 1);
+    buf_release(&all);
+    return text;
+}

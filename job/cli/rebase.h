@@ -15,4 +15,8 @@
 MUST_USE enum rc rebase_parse(struct cli *cli, const struct args *args, struct rebase *out,
                               struct err *err);
 
+/* All that was given of an option, which may be given again, as `varve.restore.rebase` has it; in
+ * cli->arena. */
+const char *rebase_join(struct cli *cli, const struct arg_option *o);
+
 #endif

@@ -82,19 +82,6 @@ static const struct {
     {"--checkpoint-on-suspend", OPT_CP_ON_SUSPEND, "true"},
 };
 
-/* Of an option that may be given again (--rebase) all values. */
-static const char *value_of(struct run *r, const struct arg_option *o)
-{
-    struct buf all = {0};
-    const char *text;
-
-    for (uint32_t i = 0; i < o->count; i++)
-        buf_printf(&all, "%s%c", o->all[i], i + 1 < o->count ? REBASE_SEPARATOR : ' ');
-    text = arena_strndup(r->cli->arena, buf_cstr(&all), all.len - 1);
-    buf_release(&all);
-    return text;
-}
-
 static enum rc configure(struct run *r, struct err *err)
 {
     RETURN_IF_ERR(host_config(r->cli, &r->args, &r->config, err));
@@ -104,7 +91,8 @@ static enum rc configure(struct run *r, struct err *err)
 
         if (o->given)
             RETURN_IF_ERR(config_set(r->config, CONFIG_COMMAND_LINE, option_at(settings[i].id)->key,
-                                     settings[i].value != NULL ? settings[i].value : value_of(r, o), err));
+                                     settings[i].value != NULL ? settings[i].value
+                                                                     : rebase_join(r->cli, o), err));
     }
     return RC_OK;
 }

@@ -90,14 +90,15 @@ static enum rc mapping_of(const struct env *env, const struct config *config, st
     return rc;
 }
 
-static enum rc rebase_of(const struct config *config, struct arena *arena, struct import_order *o,
+static enum rc rebase_of(const struct config *config, struct arena *arena, struct rebase *out,
                          struct err *err)
 {
     const char *key = option_at(OPT_RESTORE_REBASE)->key;
     enum rc rc = RC_OK;
 
+    *out = (struct rebase){0};
     if (config_has(config, OPT_RESTORE_REBASE))
-        rc = rebase_list_parse(config_string(config, OPT_RESTORE_REBASE), arena, &o->rebase, err);
+        rc = rebase_list_parse(config_string(config, OPT_RESTORE_REBASE), arena, out, err);
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "%s", key);
 }
 
@@ -176,6 +177,7 @@ enum rc restore_flink_draft(const struct env *env, const struct config *config,
     struct flink_snapshot snapshot = {0};
     struct import_request r = {.env = env, .snapshot = &snapshot};
     const char *dir = flink_newest(env->fs, uri, p.arena);
+    struct rebase rebase;
     enum rc rc;
 
     if (dir == NULL) {
@@ -184,9 +186,10 @@ enum rc restore_flink_draft(const struct env *env, const struct config *config,
     }
     if (g != NULL)
         r.operators = operators_of(g, p.arena, &r.operator_count);
+    GOTO_IF_ERR(rebase_of(config, p.arena, &rebase, err));
     GOTO_IF_ERR(make_dir(env, config, &p, err));
     r.scratch_dir = p.import_dir;
-    GOTO_IF_ERR(flink_snapshot_open(env->fs, dir, NULL, p.arena, &snapshot, err));
+    GOTO_IF_ERR(flink_snapshot_open(env->fs, dir, &rebase, p.arena, &snapshot, err));
     rc = flink_draft(&r, out, err);
 out:
     flink_snapshot_release(&snapshot);
@@ -214,7 +217,7 @@ enum rc restore_flink(const struct env *env, const struct config *config, const 
     o.operators = operators_of(g, p->arena, &o.operator_count);
     settings_of(config, p->arena, &o);
     RETURN_IF_ERR(mapping_of(env, config, p->arena, &o, err));
-    RETURN_IF_ERR(rebase_of(config, p->arena, &o, err));
+    RETURN_IF_ERR(rebase_of(config, p->arena, &o.rebase, err));
     GOTO_IF_ERR(make_dir(env, config, p, err));
     GOTO_IF_ERR(ask(env, &o, p->arena, &answer, err));
     p->import_dropped = answer.dropped;

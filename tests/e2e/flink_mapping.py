@@ -267,6 +267,9 @@ def what_is_said_wrong_is_refused_with_its_place(where):
     refused(where, sql, path, AVERAGES, "state that the job does not take over", '"keyed-string" (id', 'MAP state "map-string-long"', args=())
     refused(where, sql, path, AVERAGES + "    drop: [map-string-long, map-long]\n", at + '15:29: Flink\'s operator has no state "map-long" to drop')
     refused(where, sql, path, AVERAGES + "drop: [keyed]\n", at + '15:8: the snapshot has no operator "keyed" to drop')
+    refused(where, sql, path, AVERAGES + "drop: [keyed-string]\n", at + '15:8: operator "keyed-string" is to be dropped, but line 3 lets it go on')
+    refused(where, sql, path, AVERAGES + "drop: [keyed-long, 9ffc9079ae46c8da2062fcba248ae73c]\n", at + '15:20: operator "9ffc9079ae46c8da2062fcba248ae73c" is to be dropped already, by its uid or id')
+    refused(where, sql, path, AVERAGES + "  - {id: 72109e4753cd9f8017460adae3d9ed0f, operator: totals}\n", at + "15:5: this operator stands already in line 3, by its uid or id")
     code, _, err = varve("run", "-e", sql, "--mapping", mapping(where, AVERAGES))
     check(code == 2 and "give it with -s" in err, "a mapping without -s", err)
 
@@ -284,6 +287,9 @@ def what_would_lose_something_is_refused_by_key_and_value(where):
     refused(where, totals(where, "hashmap", 2, "word STRING, v BIGINT", [], "word, COUNT(*)", "word STRING, n BIGINT", "word"), path,
             "operators: [{uid: keyed-tuple2, operator: totals, states: [{from: value-pojo, to: accState, key: {word: key.f0}, value: {COUNT(*): 1}}]}]",
             'operator "GroupAggregate[word]", state "accState": two keys of Flink\'s become one of the job\'s: word "t', looks=start)
+    refused(where, totals(where, "hashmap", 2, "word STRING, what STRING", [], "word, COUNT(DISTINCT what)", "word STRING, n BIGINT", "word"), path,
+            "operators: [{uid: keyed-string, operator: totals, states: [{from: map-string-long, to: distinctAcc_COUNT(DISTINCT what), key: {word: key}, map_key: 'x', value: value}]}]",
+            'two entries of maps of Flink\'s become one of the job\'s: a map key below word "', looks=start)
 
 
 @test
@@ -320,6 +326,28 @@ def a_draft_shows_what_of_the_job_waits_for_state(where):
         text = text.replace(open_, open_ + " " + source, 1)
     goes_on(where, averages(where), path, mapping(where, text), text)
     averages_are_right(where, after_round, text)
+
+
+@test
+def a_draft_finds_what_was_moved_and_takes_settings(where):
+    path = unpack(where, "rocksdb-incremental-file-merging")[0][0]
+    job = os.path.dirname(path)
+    write(where + "/job.sql", averages(where))
+    how = ["inspect", path, "--mapping", "--job", where + "/job.sql"]
+    plain = varve(*how)
+    same(plain[0], 0, "exit code; " + plain[2])
+    os.rename(job + "/taskowned", where + "/away")  # what _metadata names by its absolute path
+    for args in (how, how[:3]):
+        code, out, err = varve(*args)
+        check(code in (1, 2) and out == "" and "/taskowned/" in err, "without its files", code, out, err)
+    rule = "file:/tmp/flinkstate/rocksdb-incremental-file-merging/%s/taskowned=%s/away" % (os.path.basename(job), where)
+    same(varve(*how, "--rebase", rule)[:2], plain[:2], "with --rebase")
+    same(varve(*how[:3], "--rebase", "/nowhere=/there", "--rebase", rule)[0], 0, "with two")
+    code, _, err = varve("inspect", path, "--mapping", "--rebase", "nonsense")
+    check(code in (1, 2) and "--rebase" in err, "a rule that is none", code, err)
+    for more in ([], ["--mapping"]):
+        code, _, err = varve("inspect", path, "-D", "rest.prot=1", *more)
+        check(code in (1, 2) and 'unknown option "rest.prot"' in err, "settings are looked at", code, err)
 
 
 @test
