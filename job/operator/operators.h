@@ -72,6 +72,9 @@ struct operator *window_new(const struct window_spec *spec);
 MUST_USE enum rc window_states(struct arena *a, const struct window_spec *spec,
                                struct state_desc **out, size_t *count, struct err *err);
 MUST_USE enum rc window_fit(const void *spec, const struct fit_request *r, struct state_fit *out, struct err *err);
+/* operator_spec.check_restored: every open window is one of these, by its end. RC_INVALID names one that is not. */
+MUST_USE enum rc window_check_restored(const void *spec, const struct env *env, const struct config *config,
+                                       const struct list_state *lists, size_t list_count, struct err *err);
 /* TUMBLE without aggregation: appends window_start, window_end, window_time columns. */
 struct operator *window_assign_new(const struct window_spec *spec);
 

@@ -71,6 +71,32 @@ enum rc window_fit(const void *spec, const struct fit_request *r, struct state_f
     return totals_fit(r, &config, out, err);
 }
 
+static enum rc check_end(const struct window_spec *spec, int64_t end, struct err *err)
+{
+    struct buf text = {0};
+    enum rc rc;
+
+    if (((int128)end - spec->offset_ms) % spec->size_ms == 0)
+        return RC_OK;
+    timestamp_print(end, 3, &text);
+    rc = err_set(err, RC_INVALID,
+                 "a window that is open in the snapshot ends at %s, and none of TUMBLE of %lld ms with an offset of %lld ms does: it was of "
+                 "another size or kind; " STATE_FIT_START_ANEW,
+                 buf_cstr(&text), (long long)spec->size_ms, (long long)spec->offset_ms);
+    buf_release(&text);
+    return rc;
+}
+
+enum rc window_check_restored(const void *spec, const struct env *env UNUSED, const struct config *config UNUSED,
+                              const struct list_state *lists, size_t list_count, struct err *err)
+{
+    for (size_t i = 0; i < list_count; i++)
+        for (size_t k = 0; strcmp(lists[i].name, OPEN_WINDOWS_STATE) == 0 && k < lists[i].item_count; k++)
+            if (lists[i].items[k].len == 8)
+                RETURN_IF_ERR(check_end(spec, (int64_t)get_be64(lists[i].items[k].data), err));
+    return RC_OK;
+}
+
 /* ---- open windows --------------------------------------------------------------------------------- */
 
 static void note_open(struct window_op *w, int64_t end)

@@ -662,6 +662,7 @@ static enum rc add_window(struct group *g, const struct plan_window *window, uin
         (long long)window->offset_ms);
     op->spec.make = make_window;
     op->spec.fit_states = window_fit;
+    op->spec.check_restored = window_check_restored;
     op->spec.spec = spec;
     op->spec.description = s->physical->text;
     rc = window_states(p->arena, spec, &states, &count, p->err);

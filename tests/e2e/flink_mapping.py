@@ -185,6 +185,11 @@ def windows_of_a_datastream_job_go_on(where):
            "INSERT INTO o SELECT /*+ OPTIONS('varve.uid'='windows') */ word, UNIX_TIMESTAMP(CAST(CAST(window_end AS TIMESTAMP(3)) AS STRING), 'yyyy-MM-dd HH:mm:ss.SSS'), COUNT(*), SUM(v) "
            "FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY word, window_start, window_end;\n")
     text = "operators: [{uid: window-sum, operator: windows, states: [{from: window-contents, to: window-aggs, key: {word: key}, value: {COUNT(*): 1, SUM(v): value}}]}]\n"
+    for old, new, words in (("window-sum", "window-session", "and none of TUMBLE of 10000 ms with an offset of 0 ms does: it was of another size or kind"),
+                            ("'10' SECOND", "'7' SECOND", "ends at 2023-11-14 22:1")):
+        job = Job(where, sql.replace(old, new), ["-s", path, "--mapping", mapping(where, text.replace(old, new)), "-n"])
+        check(job.wait() in (1, 2) and words in said(job), "windows that are others", job.said())
+        same(left_of_imports(where), [], "what the way in leaves")
     goes_on(where, sql, path, mapping(where, text), "windows")
     want = {}
     for rounds in (1000, 100, 10):
