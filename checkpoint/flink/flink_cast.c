@@ -321,7 +321,10 @@ static enum rc cast_day(const struct flink_value *v, const struct cast_type *t,
     else if (v->is_time && (v->nanos != 0 || n % units[t->precision < 3 ? t->precision : 3] != 0))
         return refuse(v, t, "it has more digits of a second", err);
     else if (!v->is_time && v->kind != FLINK_VALUE_INTEGER)
-        return refuse(v, t, "it is none", err);
+        return refuse(v, t,
+                      t->word == CAST_DATE ? "it is no date and no number of days since 1970"
+                                           : "it is no time and no number of milliseconds",
+                      err);
     out->number = n;
     return in_range(n, t) ? RC_OK : refuse(v, t, "it is out of range", err);
 }

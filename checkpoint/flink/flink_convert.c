@@ -180,7 +180,10 @@ static void check_literal(struct making *m, const struct mapped_column *c,
         return;
     make_real(&column->source.literal, &column->type);
     if (flink_cast(&column->source.literal, &column->type, &value, &err) != RC_OK && !told(m, c))
-        fault(m, c->source, "%s%s%s: %s", m->what, space, column->name, err.msg);
+        fault(m, c->source, "%s%s%s: %s%s", m->what, space, column->name, err.msg,
+              c->source->quoted && flink_path_begins(c->source->text)
+                  ? " (in quotes it is a text, no path)"
+                  : "");
 }
 
 static const char *in_words(struct making *m, const struct flink_serializer *s)

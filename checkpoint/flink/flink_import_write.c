@@ -231,7 +231,10 @@ static enum rc write_sorted(struct writing *w, struct snapshot_target *target,
         if (group > h->range.last)
             break;
         rc = put_entry(w, group, w->index, w->key, w->value, err);
-        if (rc == RC_OK)
+        if (rc != RC_OK)
+            rc = err_wrap(err, rc, "operator \"%s\", state \"%s\"", w->op->to->name,
+                          w->op->states[w->index].name);
+        else
             rc = next_sorted(w, err);
     }
     if (rc == RC_OK)

@@ -120,6 +120,22 @@ static size_t count_points(const char *text)
     return n;
 }
 
+/* FLINK_ROOT_COUNT: none. */
+static enum flink_root root_of(const char *text, size_t len)
+{
+    enum flink_root root = FLINK_ROOT_KEY;
+
+    while (root < FLINK_ROOT_COUNT &&
+           (strlen(root_names[root]) != len || memcmp(root_names[root], text, len) != 0))
+        root++;
+    return root;
+}
+
+bool flink_path_begins(const char *text)
+{
+    return root_of(text, strcspn(text, ".")) < FLINK_ROOT_COUNT;
+}
+
 bool flink_path_find(const struct yaml_node *source, const struct flink_serializer *const *roots,
                      struct arena *arena, struct flink_path *out, struct buf *why)
 {
@@ -130,9 +146,7 @@ bool flink_path_find(const struct yaml_node *source, const struct flink_serializ
     *out = (struct flink_path){.text = source->text};
     if (find_literal(source, out))
         return true;
-    while (out->root < FLINK_ROOT_COUNT &&
-           (strlen(root_names[out->root]) != len || memcmp(root_names[out->root], rest, len) != 0))
-        out->root++;
+    out->root = root_of(rest, len);
     if (out->root == FLINK_ROOT_COUNT) {
         buf_printf(why, "\"%s\" is no path: one begins with key, value, map_key or namespace", rest);
         return false;

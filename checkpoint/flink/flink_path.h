@@ -35,6 +35,8 @@ struct flink_path {
 /* roots: by enum flink_root; NULL: that entry has none. In `arena`. false: `why` has got the reason. */
 bool flink_path_find(const struct yaml_node *source, const struct flink_serializer *const *roots,
                      struct arena *arena, struct flink_path *out, struct buf *why);
+/* Whether a text begins as a path does, whatever follows. */
+bool flink_path_begins(const char *text);
 /* What a path may end at: everything inside a serializer that is no Tuple, row, Pojo or window. */
 struct path_leaf {
     const char *path;

@@ -13,17 +13,19 @@
 
 /* ---- where to -------------------------------------------------------------------------------- */
 
-/* Beside the checkpoints, so that files can be hard-linked from there; else where temporary files go. */
+/* Beside the checkpoints, so that files can be hard-linked from there; else, as of no config, where
+ * temporary files go. */
 static enum rc make_dir(const struct env *env, const struct config *config, struct restore_plan *p,
                         struct err *err)
 {
+    bool beside = config != NULL && config_has(config, OPT_CP_DIR);
     const char *tmp = getenv("TMPDIR");
     char base[FS_PATH_MAX], id[SCRATCH_ID_LEN + 1];
     struct rng rng;
 
-    if (config_has(config, OPT_CP_DIR))
+    if (beside)
         RETURN_IF_ERR(path_from_uri(base, sizeof base, config_string(config, OPT_CP_DIR), err));
-    if (!config_has(config, OPT_CP_DIR) || path_is_remote(base))
+    if (!beside || path_is_remote(base))
         snprintf(base, sizeof base, "%s", tmp == NULL || tmp[0] == '\0' ? "/tmp" : tmp);
     rng_seed(&rng, env->seed ^ rng_seed_from_os());
     rng_hex(&rng, id, SCRATCH_ID_LEN);
@@ -187,7 +189,7 @@ enum rc restore_flink_draft(const struct env *env, const struct config *config,
     if (g != NULL)
         r.operators = operators_of(g, p.arena, &r.operator_count);
     GOTO_IF_ERR(rebase_of(config, p.arena, &rebase, err));
-    GOTO_IF_ERR(make_dir(env, config, &p, err));
+    GOTO_IF_ERR(make_dir(env, NULL, &p, err)); /* whoever only looks leaves the job's directory alone */
     r.scratch_dir = p.import_dir;
     GOTO_IF_ERR(flink_snapshot_open(env->fs, dir, &rebase, p.arena, &snapshot, err));
     rc = flink_draft(&r, out, err);

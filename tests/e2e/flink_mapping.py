@@ -341,6 +341,7 @@ def a_draft_finds_what_was_moved_and_takes_settings(where):
     how = ["inspect", path, "--mapping", "--job", where + "/job.sql"]
     plain = varve(*how)
     same(plain[0], 0, "exit code; " + plain[2])
+    check(not os.path.exists(where + "/ck"), "who only looks makes no directory for checkpoints", os.listdir(where))
     os.rename(job + "/taskowned", where + "/away")  # what _metadata names by its absolute path
     for args in (how, how[:3]):
         code, out, err = varve(*args)

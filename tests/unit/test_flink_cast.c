@@ -69,6 +69,8 @@ START_TEST(numbers_go_over_or_are_refused)
         {moment(5, 999999), "TIMESTAMP(9)", 5, OK},
         {moment(5, 999999), "TIMESTAMP(8)", 0, "more digits"},
         {text("x"), "TIMESTAMP(3)", 0, "it is no time"},
+        {text("2020-01-01"), "DATE", 0, "is no DATE: it is no date and no number of days since 1970"},
+        {text("x"), "TIME(3)", 0, "it is no time and no number of milliseconds"},
         {text("x"), "BIGINT", 0, "no exact number"},
         {{.kind = FLINK_VALUE_BOOL, .integer = 1}, "BOOLEAN", 1, OK},
         {whole(1), "BOOLEAN", 0, "neither true nor false"},

@@ -136,6 +136,7 @@ static const struct {
     {"{from: s, to: accState, key: {word: null, num: 1}, value: {COUNT(*): 1, SUM(d): value.at}}", "value SUM(d)$DECIMAL(10, 2)$low: no total is made of what "},
     {"{from: s, to: accState, key: {word: null, num: 1}, value: {COUNT(*): 1}}", "value SUM(d)$DECIMAL(10, 2)$low, a BIGINT, comes from nowhere"},
     {"{from: s, to: accState, key: {word: null, num: 1}, value: {COUNT(*): 1, SUM(d): 1.234}}", "value SUM(d)$DECIMAL(10, 2)$low: 1.234 is no total: it has more digits"},
+    {"{from: s, to: accState, key: {word: null, num: 'key.f1'}, value: {COUNT(*): 1, SUM(d): 1}}", "key num: \"key.f1\" is no BIGINT: it is no exact number (in quotes it is a text, no path)"},
     {"{from: s, to: accState, key: {word: null, num: 1}, value: value}", "value COUNT(*), a BIGINT, comes from nowhere"},
 };
 
