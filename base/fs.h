@@ -107,7 +107,7 @@ MUST_USE enum rc fs_size(struct fs_file *f, uint64_t *size_bytes, struct err *er
 MUST_USE enum rc fs_close(struct fs_file **f, struct err *err);
 void fs_abandon(struct fs_file **f); /* close without looking; no-op on NULL */
 MUST_USE enum rc fs_rename(struct fs *fs, const char *from, const char *to, struct err *err); /* replaces */
-/* A second name of one file; RC_NO_LINK across file systems or where it is refused: then copy. */
+/* A second name of one file, also where `from` is a symbolic link to it; RC_NO_LINK across file systems or where it is refused: then copy. */
 MUST_USE enum rc fs_link(struct fs *fs, const char *from, const char *to, struct err *err);
 /* New file `to` that shares the blocks of `from`, synced (not its directory); RC_NO_LINK where the
  * file system has no reflinks. */

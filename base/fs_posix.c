@@ -201,7 +201,8 @@ static enum rc refuse_link(struct err *err, const char *operation, const char *f
 
 static enum rc posix_link(struct fs *fs UNUSED, const char *from, const char *to, struct err *err)
 {
-    if (link(from, to) == 0)
+    /* Of the file itself where a symbolic link leads to it. */
+    if (linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW) == 0)
         return RC_OK;
     if (means_no_link(errno))
         return refuse_link(err, "link", from, to, errno);

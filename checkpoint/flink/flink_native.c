@@ -156,6 +156,28 @@ static enum rc copy_lists(struct native *n, const struct flink_operator_state *f
     return RC_OK;
 }
 
+/* Flink writes a file of a checkpoint once. A segment is not a file; what is short belongs in `_metadata`. */
+static bool can_link(const struct native *n, const struct flink_stream *s)
+{
+    return n->options->link && (s->tag == FLINK_STREAM_FILE || s->tag == FLINK_STREAM_RELATIVE) &&
+           s->size > (int64_t)FLINK_INLINE_BYTES;
+}
+
+static enum rc link_or_copy(struct native *n, const struct flink_stream *from,
+                            struct flink_stream *out, struct err *err)
+{
+    bool linked = false;
+
+    if (can_link(n, from))
+        RETURN_IF_ERR(flink_target_link(n->copy.target, flink_place(n->copy.places, from),
+                                        (uint64_t)from->size, n->arena, &linked, out, err));
+    if (!linked)
+        return copy_stream(n, from, out, err);
+    n->result->linked_bytes += (uint64_t)from->size;
+    remember(n, from, out);
+    return RC_OK;
+}
+
 static enum rc copy_files(struct native *n, const struct flink_db_file *from, size_t count,
                           struct flink_incremental *out, struct err *err)
 {
@@ -163,7 +185,7 @@ static enum rc copy_files(struct native *n, const struct flink_db_file *from, si
         struct flink_db_file *to = &out->private[out->private_count++];
 
         to->local_name = from[i].local_name;
-        RETURN_IF_ERR(copy_stream(n, &from[i].stream, &to->stream, err));
+        RETURN_IF_ERR(link_or_copy(n, &from[i].stream, &to->stream, err));
         out->checkpointed_size += to->stream.size;
     }
     return RC_OK;

@@ -2,6 +2,7 @@
 #include "checkpoint/flink/flink_target.h"
 
 #include "base/arena.h"
+#include "base/transfer.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/snapshot_dir.h"
 #include "checkpoint/storage.h"
@@ -87,27 +88,67 @@ uint64_t flink_target_bytes(const struct flink_target *t)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-void flink_file_init(struct flink_target *t, struct flink_file *out)
+static const char *new_name(struct flink_target *t)
 {
     char name[UUID_LEN + 1];
 
-    *out = (struct flink_file){.target = t};
     rng_uuid(&t->rng, name);
-    out->name = arena_strdup(t->arena, name);
+    return arena_strdup(t->arena, name);
 }
 
-static enum rc create(struct flink_file *f, struct err *err)
+void flink_file_init(struct flink_target *t, struct flink_file *out)
 {
-    struct flink_target *t = f->target;
-    char path[FS_PATH_MAX];
+    *out = (struct flink_file){.target = t, .name = new_name(t)};
+}
 
-    RETURN_IF_ERR(path_join(path, sizeof path, t->dir, f->name, err));
+/* Before it is there, so that an abort removes it. */
+static void note_name(struct flink_target *t, const char *name)
+{
     if (t->count == t->cap) {
         t->cap = t->cap == 0 ? 16 : 2 * t->cap;
         t->names = mem_realloc(t->names, t->cap * sizeof *t->names);
     }
-    t->names[t->count++] = f->name;
-    return fs_create(t->env.fs, path, &f->file, err);
+    t->names[t->count++] = name;
+}
+
+static enum rc create(struct flink_file *f, struct err *err)
+{
+    char path[FS_PATH_MAX];
+
+    RETURN_IF_ERR(path_join(path, sizeof path, f->target->dir, f->name, err));
+    note_name(f->target, f->name);
+    return fs_create(f->target->env.fs, path, &f->file, err);
+}
+
+enum rc flink_target_link(struct flink_target *t, const char *from, uint64_t size_bytes,
+                          struct arena *arena, bool *linked, struct flink_stream *out,
+                          struct err *err)
+{
+    struct fs *fs = t->env.fs;
+    const char *name = new_name(t);
+    char to[FS_PATH_MAX];
+    enum rc rc;
+
+    *linked = false;
+    RETURN_IF_ERR(path_join(to, sizeof to, t->dir, name, err));
+    /* Whoever wrote it may not have: durable before it is named (C2). */
+    RETURN_IF_ERR(transfer_sync_content(fs, from, size_bytes, err));
+    note_name(t, name);
+    rc = fs_link(fs, from, to, NULL);
+    if (rc == RC_NO_LINK)
+        rc = fs_reflink(fs, from, to, NULL);
+    if (rc == RC_NO_LINK) {
+        t->count--;
+        return RC_OK;
+    }
+    if (rc != RC_OK)
+        return err_set(err, rc, "link %s to %s", from, to);
+    *linked = true;
+    *out = (struct flink_stream){.tag = FLINK_STREAM_RELATIVE,
+                                 .path = bytes_of_str(arena_strdup(arena, name)),
+                                 .size = (int64_t)size_bytes};
+    t->bytes += size_bytes;
+    return RC_OK;
 }
 
 enum rc flink_file_flush(struct flink_file *f, size_t n, struct err *err)

@@ -26,6 +26,13 @@ void flink_target_free(struct flink_target *t); /* NULL is a no-op */
 uint64_t flink_target_files(const struct flink_target *t);
 uint64_t flink_target_bytes(const struct flink_target *t); /* of all streams */
 
+/* A whole file that nobody changes any more, as a file of the target: a second name of it, or its blocks
+ * shared, where the file systems can: *linked. Else nothing was done, and it can be copied. RC_CORRUPT:
+ * it has another length. The stream lives in `arena`. */
+MUST_USE enum rc flink_target_link(struct flink_target *t, const char *from, uint64_t size_bytes,
+                                   struct arena *arena, bool *linked, struct flink_stream *out,
+                                   struct err *err);
+
 /* A stream of it: a file or, as Flink has it when nothing was flushed before its end and it is
  * short, bytes inside `_metadata`. `buf` is what comes next: whoever writes appends to it and calls
  * flink_file_flush when it holds more than FLINK_TARGET_BUFFER. */

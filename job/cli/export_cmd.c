@@ -83,6 +83,15 @@ static enum rc take_format(struct exporting *e, const struct args *args, struct 
     return RC_OK;
 }
 
+static enum rc take_link(struct exporting *e, const struct args *args, struct err *err)
+{
+    e->request.link = args_get(args, "--link")->given;
+    if (e->request.link && e->to != export_to_flink_native)
+        return err_set(err, RC_INVALID,
+                       "--link: with --to flink-native; what the others write are no files that there are");
+    return RC_OK;
+}
+
 static enum rc take_edits(struct exporting *e, const struct args *args, struct arena *arena,
                           struct err *err)
 {
@@ -111,6 +120,7 @@ static enum rc take_arguments(struct exporting *e, const struct args *args, stru
     enum rc rc;
 
     RETURN_IF_ERR(take_format(e, args, err));
+    RETURN_IF_ERR(take_link(e, args, err));
     RETURN_IF_ERR(take_edits(e, args, arena, err));
     e->request.path = args->positional[0];
     if (most->given) {
@@ -132,6 +142,8 @@ int verb_export(struct cli *cli, int argc, char **argv)
         {.name = "--max-parallelism",
          .value = "N",
          .help = "rewrite keyed state for this many key groups"},
+        {.name = "--link",
+         .help = "with --to flink-native: hard links of the source's files where that works"},
         {.name = "--drop",
          .value = "UID|ID",
          .repeats = true,

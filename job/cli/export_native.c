@@ -13,22 +13,27 @@ static void show(void *ctx, uint64_t done_bytes, uint64_t all_bytes)
 static void say_done(struct cli *cli, const struct export_request *e, const char *from,
                      const struct flink_native_result *r)
 {
-    char size[CLI_NUMBER_MAX];
+    char size[CLI_NUMBER_MAX], linked[CLI_NUMBER_MAX];
 
     cli_say(cli, "%s: a native savepoint, %llu files, %s, %llu databases, from %s", e->dir,
             (unsigned long long)r->file_count, cli_size_text(r->bytes, size),
             (unsigned long long)r->databases, from);
+    if (e->link)
+        cli_say(cli, "%s: %s of it are the files of the source%s", e->dir,
+                cli_size_text(r->linked_bytes, linked),
+                r->linked_bytes == 0 ? ": no link leads here from there, everything was copied" : "");
     if (cli->json)
-        cli_print_json(json_pack("{s: o, s: o, s: I, s: I, s: I}", "path", text_json(e->dir), "from",
+        cli_print_json(json_pack("{s: o, s: o, s: I, s: I, s: I, s: I}", "path", text_json(e->dir), "from",
                                  text_json(from), "files", (json_int_t)r->file_count, "bytes",
-                                 (json_int_t)r->bytes, "databases", (json_int_t)r->databases));
+                                 (json_int_t)r->bytes, "linked", (json_int_t)r->linked_bytes,
+                                 "databases", (json_int_t)r->databases));
     else
         cli_print("%s\n", e->dir);
 }
 
 int export_to_flink_native(struct cli *cli, const struct export_request *e)
 {
-    struct flink_native_options options = {.progress = show};
+    struct flink_native_options options = {.link = e->link, .progress = show};
     struct flink_native_result result = {0};
     struct flink_snapshot from = {0};
     struct flink_metadata edited;

@@ -11,6 +11,7 @@ struct export_request {
     const char *path;
     char dir[FS_PATH_MAX], scratch[FS_PATH_MAX];
     uint32_t key_group_count; /* 0: as they are */
+    bool link; /* of flink-native */
     struct flink_edits edits; /* --drop, --rename: of snapshots of Flink's */
 };
 /* In the child; exit codes. */

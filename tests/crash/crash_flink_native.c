@@ -155,6 +155,8 @@ static void check_whole(struct fs *fs, const char *dir, size_t shared_count, uin
     arena_free(arena);
 }
 
+static enum { COPIED, LINKED, REFLINKED } how;
+
 static enum rc export_it(const struct env *env, struct arena *arena, struct err *err)
 {
     struct flink_native_result result;
@@ -162,8 +164,10 @@ static enum rc export_it(const struct env *env, struct arena *arena, struct err 
     enum rc rc = flink_snapshot_open(env->fs, SOURCE, NULL, arena, &s, err);
 
     if (rc == RC_OK)
-        rc = flink_native_write(env, &s.meta, s.places, OUT, &(struct flink_native_options){0},
-                                &result, err);
+        rc = flink_native_write(env, &s.meta, s.places, OUT,
+                                &(struct flink_native_options){.link = how != COPIED}, &result, err);
+    if (rc == RC_OK)
+        ck_assert_uint_eq(result.linked_bytes, how == COPIED ? 0 : files[0].len + files[1].len);
     flink_snapshot_release(&s);
     return rc;
 }
@@ -179,6 +183,7 @@ static bool crash_at(uint64_t k, uint64_t seed)
     enum rc rc;
     bool done;
 
+    sim_fs_allow(fs, how == LINKED, how == REFLINKED);
     write_source(&env, arena);
     rng_seed(&rng, seed * 1000003 + k);
     sim_fs_crash_at(fs, k);
@@ -199,6 +204,7 @@ static bool crash_at(uint64_t k, uint64_t seed)
 
 START_TEST(every_crash_leaves_a_whole_savepoint_or_none)
 {
+    how = _i;
     ck_assert_uint_gt(crash_points(crash_at, SEEDS), 10);
 }
 END_TEST
@@ -279,6 +285,7 @@ START_TEST(what_cannot_be_copied_is_refused_before_anything_is)
 }
 END_TEST
 
-TEST_MAIN("crash_flink_native", tcase_add_test(tc, every_crash_leaves_a_whole_savepoint_or_none);
+TEST_MAIN("crash_flink_native", tcase_add_loop_test(tc, every_crash_leaves_a_whole_savepoint_or_none, COPIED,
+                              REFLINKED + 1);
           tcase_add_loop_test(tc, what_cannot_be_copied_is_refused_before_anything_is, 0,
                               ARRAY_LEN(bad_forms));)

@@ -9,7 +9,7 @@ import sys
 import tarfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from varve import TESTS, Job, check, main, same, sequence, settings, test, varve, write
+from varve import TESTS, Job, check, main, same, sequence, settings, test, tree_digest, varve, write
 
 sys.path.insert(0, os.path.join(TESTS, "conformance/oracle"))
 import flinkmeta
@@ -138,6 +138,42 @@ def bytes_are_copied_and_the_source_is_only_read(where):
     same(inodes(os.path.dirname(path)), before, "the source")
     for name in os.listdir(where + "/out"):
         same(os.stat("%s/out/%s" % (where, name)).st_nlink, 1, "links of " + name)
+
+
+@test
+def files_are_linked_where_that_is_asked_for_and_works(where):
+    for name in ("rocksdb-incremental", "rocksdb-full", "rocksdb-incremental-file-merging"):
+        unpack(where, [name])
+        path = snapshot(where, name)
+        os.makedirs(where + "/links")  # one file is reached by a symbolic link
+        file = max(glob.glob("%s/%s/**/*" % (where, name), recursive=True), key=lambda f: os.path.isfile(f) and os.path.getsize(f))
+        shutil.move(file, where + "/links/file")
+        os.symlink(where + "/links/file", file)
+        said = export(path, where + "/out", "--link")
+        linked = [f for f in glob.glob(where + "/out/*") if os.stat(f).st_nlink > 1]
+        same(sum(map(os.path.getsize, linked)), said["linked"], name + ": linked bytes")
+        check("merging" in name or said["linked"] > 0, name + ": nothing was linked", said)
+        check(not any(map(os.path.islink, linked)), name + ": a link to a link")
+        content = sorted(json.dumps(r) for r in rows(path))
+        shutil.rmtree(where + "/" + name)  # names, not files
+        shutil.rmtree(where + "/links")
+        verified(where + "/out")
+        same(sorted(json.dumps(r) for r in rows(where + "/out")), content, name + ": content")
+        shutil.rmtree(where + "/out")
+    unpack(where, ["rocksdb-full"])
+    path = snapshot(where, "rocksdb-full")
+    ssts = [f["handle"] for k in keyed(metadata(path)) for f in k["private"] if f["localPath"].endswith(".sst") and f["handle"]["tag"] != 1]
+    file = "%s/%s" % (path, os.path.basename(max(ssts, key=lambda h: h["size"])["path"]))
+    with open(file, "rb") as f:
+        data = f.read()
+    before = tree_digest(where + "/rocksdb-full")
+    for bad in (data[:40] + bytes([data[40] ^ 4]) + data[41:], data[:-100]):  # its links are proven, too
+        write(file, bad)
+        refused(where, path, 1, [os.path.basename(file)], "--link")
+        check(os.path.getsize(file) == len(bad), "the source's file went")
+    write(file, data)
+    same(tree_digest(where + "/rocksdb-full"), before, "the source")
+    refused(where, path, 2, ["--link: with --to flink-native"], "--link", form="flink-savepoint")
 
 
 @test

@@ -510,11 +510,31 @@ int rename(const char *from, const char *to)
     return on_names(real, OP_RENAME, from, to);
 }
 
+/* A call of linkat in the shape of link. */
+static __thread int linkat_flags;
+static __thread int (*linkat_real)(int, const char *, int, const char *, int);
+
+static int link_by_linkat(const char *from, const char *to)
+{
+    return linkat_real(AT_FDCWD, from, AT_FDCWD, to, linkat_flags);
+}
+
 int link(const char *from, const char *to)
 {
     REAL("link", int, const char *, const char *);
 
     return on_names(real, OP_LINK, from, to);
+}
+
+int linkat(int from_dir, const char *from, int to_dir, const char *to, int flags)
+{
+    REAL("linkat", int, int, const char *, int, const char *, int);
+
+    if (from_dir != AT_FDCWD || to_dir != AT_FDCWD)
+        abort(); /* not seen yet */
+    linkat_flags = flags;
+    linkat_real = real;
+    return on_names(link_by_linkat, OP_LINK, from, to);
 }
 
 static int on_name(int (*real)(const char *), enum op op, const char *path)

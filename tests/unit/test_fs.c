@@ -336,6 +336,10 @@ START_TEST(a_symbolic_link_leads_to_a_file_that_does_not_notice)
         ck_assert_ok(fs_stat(w.fs, at(&w, "a"), &st, &err));
         ck_assert_uint_eq(st.link_count, 1);
         ck_assert_rc(fs_symlink(w.fs, at(&w, "a"), at(&w, "b"), &err), RC_EXISTS);
+        ck_assert_ok(fs_link(w.fs, at(&w, "b"), at(&w, "c"), &err)); /* of the file, not of the link */
+        ck_assert_ok(fs_stat(w.fs, at(&w, "a"), &st, &err));
+        ck_assert_uint_eq(st.link_count, 2);
+        ck_assert_ok(fs_unlink(w.fs, at(&w, "c"), &err));
         ck_assert_ok(fs_remove_tree(w.fs, at(&w, "b"), &err));
         has(&w, "a", "content");
     } else {
