@@ -87,6 +87,7 @@ struct walk {
     const struct rebase *rebase;
     const char *dir;
     unsigned depth;
+    uint64_t seen; /* names in it that could be looked at */
     struct arena *one; /* of the snapshot at hand */
 };
 
@@ -111,6 +112,20 @@ static enum rc add_snapshot(struct walk *w, struct err *err)
                            : flink_metadata_each_stream(m.flink, add_stream, w->c, err);
 }
 
+/* What cannot be looked at may be a snapshot, or lead to some. The first is kept. */
+static void note_unseen(struct walk *w, const char *path, const char *why)
+{
+    if (w->c->unreadable == NULL)
+        w->c->unreadable = arena_printf(w->c->arena, "%s: %s", path, why);
+}
+
+/* Files alone: no snapshot lies there, and of files there may be very many. */
+static bool is_store(const struct walk *w, const char *name)
+{
+    return layout_is_job_id(path_base(w->dir)) &&
+           (strcmp(name, LAYOUT_SHARED) == 0 || strcmp(name, LAYOUT_TASKOWNED) == 0);
+}
+
 static enum rc walk_dir(const struct walk *above, const char *dir, struct err *err);
 
 static enum rc look_at(void *ctx, const char *name, const struct fs_stat *st, struct err *err)
@@ -118,13 +133,46 @@ static enum rc look_at(void *ctx, const char *name, const struct fs_stat *st, st
     struct walk *w = ctx;
     char path[FS_PATH_MAX];
 
+    w->seen++;
     if (st->type == FS_FILE)
         return strcmp(name, LAYOUT_METADATA) == 0 ? add_snapshot(w, err) : RC_OK;
-    if (st->type != FS_DIR || w->depth >= CLAIMS_DEPTH || strcmp(name, LAYOUT_SHARED) == 0 ||
-        strcmp(name, LAYOUT_TASKOWNED) == 0)
+    if (st->type != FS_DIR || is_store(w, name))
         return RC_OK;
     RETURN_IF_ERR(path_join(path, sizeof path, w->dir, name, err));
-    return walk_dir(w, path, err);
+    if (w->depth < CLAIMS_DEPTH)
+        return walk_dir(w, path, err);
+    note_unseen(w, path, "lies too deep to be looked into");
+    return RC_OK;
+}
+
+static enum rc count_name(void *ctx, const char *name UNUSED, struct err *err UNUSED)
+{
+    ++*(uint64_t *)ctx;
+    return RC_OK;
+}
+
+static enum rc look_for_unseen(void *ctx, const char *name, struct err *err)
+{
+    struct walk *w = ctx;
+    char path[FS_PATH_MAX];
+    struct err why = {0};
+    struct fs_stat st;
+
+    RETURN_IF_ERR(path_join(path, sizeof path, w->dir, name, err));
+    if (fs_stat(w->fs, path, &st, &why) != RC_OK)
+        note_unseen(w, path, why.msg);
+    return RC_OK;
+}
+
+/* A list with what is known of each name leaves out what cannot be looked at: a link to where nothing
+ * is mounted now, a directory without the right to enter it. */
+static enum rc list_all(struct walk *w, struct err *err)
+{
+    uint64_t listed = 0;
+
+    RETURN_IF_ERR(fs_list(w->fs, w->dir, count_name, &listed, err));
+    RETURN_IF_ERR(fs_list_stat(w->fs, w->dir, look_at, w, err));
+    return w->seen >= listed ? RC_OK : fs_list(w->fs, w->dir, look_for_unseen, w, err);
 }
 
 static enum rc walk_dir(const struct walk *above, const char *dir, struct err *err)
@@ -135,7 +183,8 @@ static enum rc walk_dir(const struct walk *above, const char *dir, struct err *e
 
     w.dir = dir;
     w.depth++;
-    rc = fs_list_stat(w.fs, dir, look_at, &w, &local);
+    w.seen = 0;
+    rc = list_all(&w, &local);
     if (rc == RC_NOT_FOUND && w.depth > 1)
         return RC_OK; /* gone meanwhile */
     return rc == RC_OK ? RC_OK : err_set(err, rc, "%s", local.msg);

@@ -4,7 +4,7 @@
  *
  * Files count by their own names, which Flink draws at random: a claim holds whatever path, link or
  * scheme leads to the file. Every _metadata counts down to CLAIMS_DEPTH directories below, also
- * where directories are named by nobody's rules. Memory: 16 bytes for each use of a file. Thread: one
+ * where directories are named by nobody's rules; but for shared/ and taskowned/ of a job's. Memory: 16 bytes for each use of a file. Thread: one
  * owner.
  */
 #ifndef VARVE_CHECKPOINT_CLAIMS_H
@@ -14,7 +14,7 @@
 #include "base/arena.h"
 #include "base/fs.h"
 
-#define CLAIMS_DEPTH 5u
+#define CLAIMS_DEPTH 8u
 
 struct claims; /* opaque */
 struct claims *claims_new(void);
@@ -26,7 +26,8 @@ MUST_USE enum rc claims_add(struct claims *c, struct fs *fs, const char *dir,
 /* Whether a snapshot names a file of that name. */
 bool claims_have(struct claims *c, const char *name);
 size_t claims_snapshot_count(const struct claims *c);
-/* One that cannot be read, and may name anything: its path and why. NULL: there is none. */
+/* One that cannot be read, and may name anything, or a place that was not looked into, since it lies
+ * deeper or cannot be entered: its path and why. NULL: there is none. */
 const char *claims_unreadable(const struct claims *c);
 
 #endif

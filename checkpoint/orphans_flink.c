@@ -135,8 +135,8 @@ static enum rc check_place(const struct flink_cleanup *c, struct err *err)
                            r->checkpoints[i].reason);
     if (claims_unreadable(c->claims) != NULL)
         return err_set(err, RC_STATE,
-                       "nothing is deleted while a snapshot elsewhere, which may share files with "
-                       "this one, is unreadable: %s",
+                       "nothing is deleted while a snapshot elsewhere, or a place of such, which may "
+                       "share files with this one, is unreadable: %s",
                        claims_unreadable(c->claims));
     if (r->checkpoint_count == 0)
         return err_set(err, RC_STATE,

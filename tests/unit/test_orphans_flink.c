@@ -174,6 +174,39 @@ START_TEST(snapshots_that_the_user_names_are_asked_too)
 }
 END_TEST
 
+/* Only a job's shared/ has files alone. */
+START_TEST(snapshots_in_a_directory_that_is_called_shared_are_asked_too)
+{
+    static const char *const files[] = {JOB "/shared/" NAME("4")};
+
+    flink_dir_snapshot(fs, "/root/shared/sp-1", 1, files, 1);
+    search();
+    ck_assert_uint_eq(claimed_count, 1);
+    ck_assert(there(JOB "/shared/" NAME("4")));
+    ck_assert_uint_eq(place.deleted, 2);
+}
+END_TEST
+
+START_TEST(snapshots_in_directories_by_date_are_asked_too)
+{
+    static const char *const files[] = {JOB "/shared/" NAME("4")};
+
+    flink_dir_snapshot(fs, "/root/savepoints/2026/12/01/app/sp-1", 1, files, 1);
+    search();
+    ck_assert_uint_eq(claimed_count, 1);
+    ck_assert(there(JOB "/shared/" NAME("4")));
+}
+END_TEST
+
+START_TEST(nothing_goes_while_there_are_directories_too_deep_to_look_into)
+{
+    static const char *const files[] = {JOB "/shared/" NAME("4")};
+
+    flink_dir_snapshot(fs, "/root/1/2/3/4/5/6/7/8", 1, files, 1);
+    refused(RC_STATE, "/root/1/2/3/4/5/6/7/8: lies too deep to be looked into");
+}
+END_TEST
+
 START_TEST(nothing_goes_while_a_metadata_cannot_be_read)
 {
     ck_assert(sim_fs_flip(fs, JOB "/chk-5/_metadata", 7, 0xFF));
@@ -235,6 +268,9 @@ TEST_MAIN("orphans_flink", tcase_add_checked_fixture(tc, setup, teardown);
           tcase_add_test(tc, what_another_jobs_snapshot_names_stays);
           tcase_add_test(tc, a_checkpoint_without_metadata_stays_whole_when_one_of_its_files_is_named);
           tcase_add_test(tc, snapshots_that_the_user_names_are_asked_too);
+          tcase_add_test(tc, snapshots_in_a_directory_that_is_called_shared_are_asked_too);
+          tcase_add_test(tc, snapshots_in_directories_by_date_are_asked_too);
+          tcase_add_test(tc, nothing_goes_while_there_are_directories_too_deep_to_look_into);
           tcase_add_test(tc, nothing_goes_while_a_metadata_cannot_be_read);
           tcase_add_test(tc, nothing_goes_while_one_elsewhere_cannot_be_read);
           tcase_add_test(tc, nothing_goes_where_no_metadata_says_what_is_needed);
