@@ -311,8 +311,8 @@ static enum rc refuse_stranger(struct bytes file, const char *what, struct err *
     if (file.len >= 4 && memcmp(file.data, FLINK_MAGIC, 4) == 0)
         return err_set(err, RC_UNSUPPORTED,
                        "%s: written by Flink; this needs a snapshot of varve's own (run -s goes on from "
-                       "one of Flink's, export --to flink-savepoint copies it, inspect, verify, du, diff, "
-                       "orphans and state look into it)",
+                       "one of Flink's, export --to flink-native or flink-savepoint copies it, inspect, verify, "
+                       "du, diff, orphans and state look into it)",
                        what);
     if (compared == sizeof want && same + 4 >= compared)
         return err_set(err, RC_CORRUPT, "%s: header: byte %zu is 0x%02x instead of 0x%02x", what,

@@ -46,6 +46,15 @@ static bool is_job_of_ours(struct fs *fs, const char *path)
            path_join(lock, sizeof lock, dir, LAYOUT_LOCK, NULL) == RC_OK && fs_exists(fs, lock);
 }
 
+enum rc flink_newest_only(struct fs *fs, const char *path, struct arena *arena, const char **out,
+                          struct err *err)
+{
+    struct snapshot_list list = {0};
+
+    *out = flink_newest(fs, path, arena);
+    return *out != NULL ? RC_OK : snapshot_list_make(fs, path, arena, &list, err);
+}
+
 const char *flink_newest(struct fs *fs, const char *path, struct arena *arena)
 {
     const struct listed_snapshot *newest;

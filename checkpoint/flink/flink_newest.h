@@ -12,5 +12,9 @@
  * lies among files named as Flink's is Flink's. In `arena`. A job's directory of varve's is not listed.
  *   path  as a user gives it: a `_metadata`, a directory, a URI */
 const char *flink_newest(struct fs *fs, const char *path, struct arena *arena);
+/* The same for who reads nothing else: *out NULL when it is not Flink's; codes of snapshot_list_make when
+ * there is nothing at the path, or it cannot be looked at. */
+MUST_USE enum rc flink_newest_only(struct fs *fs, const char *path, struct arena *arena, const char **out,
+                                   struct err *err);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,8 +50,8 @@ int cli_in_child(struct cli *cli, const char *what, int (*work)(struct cli *cli,
                  void *ctx)
 {
     sigset_t held = ends(), before;
+    pid_t child, parent = getpid();
     int status;
-    pid_t child;
 
     fflush(stdout);
     fflush(stderr);
@@ -58,6 +59,9 @@ int cli_in_child(struct cli *cli, const char *what, int (*work)(struct cli *cli,
     sigprocmask(SIG_BLOCK, &held, &before);
     child = fork();
     if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* it works for who waits for it, also when that is killed */
+        if (getppid() != parent)
+            _exit(EXIT_WRONG);
         held = ends();
         sigprocmask(SIG_UNBLOCK, &held, NULL);
         exit(cli_finish_output(cli, work(cli, ctx)));

@@ -38,13 +38,15 @@ int export_to_flink_native(struct cli *cli, const struct export_request *e)
     struct flink_snapshot from = {0};
     struct flink_metadata edited;
     struct err err = {0};
-    const char *dir = flink_newest(cli->env.fs, e->path, cli->arena);
+    const char *dir;
     enum rc rc;
 
     if (e->key_group_count > 0)
         return cli_error(cli, EXIT_USAGE,
                          "--max-parallelism: with --to flink-native key groups stay as they are, they are "
                          "the beginning of every key in the files; --to flink-savepoint rewrites them");
+    if (flink_newest_only(cli->env.fs, e->path, cli->arena, &dir, &err) != RC_OK)
+        return cli_fail(cli, &err);
     if (dir == NULL)
         return cli_error(cli, EXIT_USAGE,
                          "%s is no snapshot of Flink's; --to flink-native copies only what Flink wrote, of a "

@@ -178,14 +178,13 @@ enum rc restore_flink_draft(const struct env *env, const struct config *config,
     struct restore_plan p = {.arena = arena_new(0)};
     struct flink_snapshot snapshot = {0};
     struct import_request r = {.env = env, .snapshot = &snapshot};
-    const char *dir = flink_newest(env->fs, uri, p.arena);
     struct rebase rebase;
+    const char *dir;
     enum rc rc;
 
-    if (dir == NULL) {
-        arena_free(p.arena);
-        return err_set(err, RC_INVALID, "%s: no snapshot that Flink wrote; a mapping is of one", uri);
-    }
+    GOTO_IF_ERR(flink_newest_only(env->fs, uri, p.arena, &dir, err));
+    if (dir == NULL)
+        GOTO_IF_ERR(err_set(err, RC_INVALID, "%s: no snapshot that Flink wrote; a mapping is of one", uri));
     if (g != NULL)
         r.operators = operators_of(g, p.arena, &r.operator_count);
     GOTO_IF_ERR(rebase_of(config, p.arena, &rebase, err));

@@ -118,6 +118,7 @@ def what_can_not_be_done_is_said_and_leaves_nothing(where):
             (2, "/full", ["--to", "varve"], "is not empty"),
             (2, "/new", [], "--to is missing"),
             (2, "/new", ["--to", "flink-native"], "no snapshot of Flink's"),
+            (2, "/new", ["--to", "flink-savepoint", "--drop", "totals"], "is no snapshot of Flink's"),
             (2, "/new", ["--to", "tar"], "give varve"),
             (2, "/new", ["--to", "varve", "--max-parallelism", "1"], "parallelism 2"),
             (2, "/new", ["--to", "varve", "--max-parallelism", "0"], "--max-parallelism")]:

@@ -109,6 +109,9 @@ def what_lies_elsewhere_is_found_by_rebase(where):
     goes_on(where, where + "/exported", False, "hashmap", 1, "exported from elsewhere")
     code, out, err = varve("export", path, where + "/more", "--to", "varve", "--rebase", rule)
     check(code == 2 and "--rebase: with --to flink-native or flink-savepoint" in err, "where it makes no sense", out, err)
+    for args in (["inspect", where + "/nosuch", "--mapping"], ["export", where + "/nosuch", where + "/more", "--to", "flink-native"]):
+        code, out, err = varve(*args)
+        check(code == 2 and where + "/nosuch: No such file or directory" in err, "a path where nothing is", code, out, err)
 
 
 # ---- the process that reads it ---------------------------------------------------------------------------------------------
@@ -178,6 +181,27 @@ def who_ends_a_job_ends_its_reader(where):
         nothing_is_left(where, reader, left, str(sig))
     goes_on(where, path, False, "rocksdb", 2, "after ended jobs")  # and sweeps what the kill left
     check(not os.path.exists(where + "/ck"), "left", os.listdir(where))
+
+
+def children_of(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as f:
+        return [int(c) for c in f.read().split()]
+
+
+@test
+def who_kills_a_verb_ends_its_child(where):
+    """It prints more than a pipe holds, and nobody reads: so it is still at it."""
+    os.mkdir(where + "/tmp")
+    (_, path), = theirs(where, "rocksdb-2-files")
+    verb = subprocess.Popen([BIN, "state", path, "--operator", "totals", "--name", "distinctAcc_COUNT(DISTINCT CAST(id % 13 AS INT))", "--format", "jsonl"], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": where + "/tmp"})
+    child, = wait_until(lambda: verb.poll() is not None or children_of(verb.pid), "a child")
+    check(verb.stdout.read(1), "rows")
+    check(not is_gone(child), "it has ended by itself")
+    verb.kill()
+    same(verb.wait(60), -signal.SIGKILL, "exit code")
+    wait_until(lambda: is_gone(child), "the child's end")
+    verb.stdout.close()
 
 
 @test
