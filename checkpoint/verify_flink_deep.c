@@ -235,19 +235,29 @@ static void begin_with(struct tour *t, struct bytes message, const char *operato
     look_tell(&t->v->options->watch, "snapshots", t->last_snapshot, r->snapshot_count, false);
 }
 
+/* false: not as many. What read damaged bytes may tell anything. */
+static bool take_texts(struct arena *arena, struct bytes from, const char *texts[TEXTS_MAX])
+{
+    for (int i = 0; i < TEXTS_MAX; i++) {
+        const uint8_t *end = from.len == 0 ? NULL : memchr(from.data, 0, from.len);
+
+        if (end == NULL)
+            return false;
+        texts[i] = arena_strndup(arena, (const char *)from.data, (size_t)(end - from.data));
+        from = bytes_of(end + 1, from.len - (size_t)(end + 1 - from.data));
+    }
+    return true;
+}
+
 static void hear(void *ctx, struct bytes message)
 {
     struct tour *t = ctx;
-    const char *texts[TEXTS_MAX], *at;
+    const char *texts[TEXTS_MAX];
 
-    if (message.len < HEAD_BYTES + TEXTS_MAX || message.data[message.len - 1] != 0 ||
-        get_le32(message.data + 5) >= t->v->report->snapshot_count)
+    if (message.len < HEAD_BYTES ||
+        get_le32(message.data + 5) >= t->v->report->snapshot_count ||
+        !take_texts(t->v->report->arena, bytes_of(message.data + HEAD_BYTES, message.len - HEAD_BYTES), texts))
         return;
-    at = arena_copy(t->v->report->arena, message.data + HEAD_BYTES, message.len - HEAD_BYTES);
-    for (int i = 0; i < TEXTS_MAX; i++) { /* the child put them there */
-        texts[i] = at;
-        at += strlen(at) + 1;
-    }
     if (message.data[0] == TELL_BEGIN)
         begin_with(t, message, texts[0]);
     else if (message.data[0] == TELL_FAULT)
