@@ -180,7 +180,7 @@ def what_names_and_types_do_not_say_is_left_open(where):
         code, out, err = varve("inspect", path, *args)
         check(code != 0 and words in err, "wrong usage", args, code, err)
     code, out, err = varve("inspect", where, "--mapping")
-    check(code == 2 and "no snapshot that Flink wrote" in err, "of nothing of Flink's", err)
+    check(code == 2 and "neither a checkpoint, a savepoint" in err, "of nothing of Flink's", err)
     check(not os.path.exists(where + "/ck") or not os.listdir(where + "/ck"), "a draft leaves nothing")
 
 
